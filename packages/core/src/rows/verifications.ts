@@ -6,6 +6,8 @@ import type { Dialect } from './dialect.ts'
 
 /** What the text of a code needs when it is sent again. */
 export interface CodeOptions {
+  /** An e-mail address as it was given; `recipient` has it in lower case. */
+  to?: string | undefined
   from?: string | undefined
   template?: string | undefined
   domain?: string | undefined
@@ -79,7 +81,7 @@ export function verificationTables(d: Dialect) {
       d.index('verification_counts_hour').on(t.hour),
     ],
   )
-  /** Countries to which a workspace sends no codes, because too few were approved, or to which an operator allows it again. */
+  /** Countries to which a workspace last sent no codes, because too few were approved, or to which an operator allows them. */
   const verification_pauses = d.table(
     'verification_pauses',
     {
@@ -89,7 +91,7 @@ export function verificationTables(d: Dialect) {
       /** The counts that led to the pause. */
       sent: d.long().notNull(),
       approved: d.long().notNull(),
-      /** Until this time, codes are sent whatever the counts are. Null: paused. */
+      /** Until this time, codes are sent whatever the counts are. Null: the counts decide. */
       allowed_until: d.time(),
     },
     (t) => [d.primaryKey({ columns: [t.workspace_id, t.country] })],

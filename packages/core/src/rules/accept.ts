@@ -207,6 +207,7 @@ function acceptRequest(request: AcceptRequest, batch: Batch): AcceptResult {
   if (!files.every((file) => batch.state.files.has(fileKey(file)))) return { outcome: 'file_gone' }
   const [first] = request.messages
   const code = request.code && first ? decideCode(request.code, first, batch.state.codes) : null
+  if (code?.outcome === 'code_pending') rememberCode(request, code.verification, null, batch)
   if (code && code.outcome !== 'planned') return code
   const refused = request.debit && charge(request, request.debit, batch)
   if (refused) return refused
@@ -229,7 +230,9 @@ function acceptCode(
   batch: Batch,
 ): AcceptResult {
   const { verification, canceled, count } = plan
-  const message = { ...first, content: { ...first.content, code: sourceOf(verification) } }
+  const content = { ...first.content, code: sourceOf(verification) }
+  // A code that is not valid any more is not sent.
+  const message = { ...first, content, expires_at: verification.expires_at }
   batch.messages.push(message)
   applyCode(plan, batch.state.codes)
   for (const row of [canceled, verification]) if (row) batch.verifications.set(row.id, row)
@@ -237,13 +240,20 @@ function acceptCode(
     const key = `${count.workspace_id}\n${count.country}\n${count.hour.getTime()}`
     batch.verification_counts.set(key, addedCount(batch.verification_counts.get(key), count))
   }
-  const { idempotency, code } = request
-  const response = idempotency && code?.response({ verification, message })
-  remember(
-    { ...request, idempotency: idempotency && { ...idempotency, response: response ?? '' } },
-    batch,
-  )
+  rememberCode(request, verification, message, batch)
   return { outcome: 'accepted', verification }
+}
+
+function rememberCode(
+  request: AcceptRequest,
+  verification: VerificationRow,
+  message: MessageRow | null,
+  batch: Batch,
+): void {
+  const { idempotency, code } = request
+  if (!idempotency || !code) return
+  const response = code.response({ verification, message })
+  remember({ ...request, idempotency: { ...idempotency, response } }, batch)
 }
 
 function knownAnswer(request: AcceptRequest, { answers }: AcceptState): AcceptResult | null {

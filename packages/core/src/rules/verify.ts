@@ -15,8 +15,8 @@ export interface CodeRequest {
   verification: VerificationRow
   /** A resend: the pending verification whose code is sent. Null: a start. */
   resends: string | null
-  /** The stored answer for an `Idempotency-Key`. */
-  response: (of: { verification: VerificationRow; message: MessageRow }) => string
+  /** The stored answer for an `Idempotency-Key`; `message` is null if none is sent. */
+  response: (of: { verification: VerificationRow; message: MessageRow | null }) => string
 }
 
 /** What decides about requests for codes. `codeKeys` makes the keys of the maps. */
@@ -56,7 +56,7 @@ export type CodeRefusal =
   /** The verification of a resend is not pending; null: there is none. */
   | { outcome: 'code_over'; verification: VerificationRow | null }
   | { outcome: 'code_limit'; of: 'recipient' | 'network'; retry_after_s: number }
-  /** `counts`: the country is not paused yet, and these counts say that it should be. */
+  /** `counts`: the counts that are the reason; null if the pause was announced in the last day. */
   | { outcome: 'country_paused'; country: string; counts: Tally | null }
 
 /** The verification of an accepted request as it is stored, and the one that ended with it. */
@@ -76,9 +76,10 @@ export interface Tally {
 const DAY_MS = 24 * HOUR_MS
 
 /**
- * The guard against pumping: bots that ask for codes to numbers that pay them. A country of a workspace is paused when the
- * messages without an approval, in the last two hours or in the last day, reach `FREE` and twice the approvals. So an attack
- * on a country without approvals costs at most `FREE` messages, and honest people, most of which approve, are never refused.
+ * The guard against pumping: bots that ask for codes to numbers that pay them. A workspace sends no codes to a country while
+ * the messages without an approval, in the last two hours or in the last day, are `FREE` and twice the approvals. So an
+ * attack on a country without approvals costs at most `FREE` messages in a day. Honest requests are refused only while more
+ * than that many wait for their approvals, and approvals end the pause.
  */
 const FREE = 50
 const UNAPPROVED_PER_APPROVAL = 2
@@ -96,11 +97,13 @@ export function decideCode(
   const keys = codeKeys(asked)
   const recent = state.recent.get(keys.address) ?? []
   const open = recent.find((one) => isPending(one, at)) ?? null
+  const [newest] = recent
   if (resends !== null && open?.id !== resends) {
     return { outcome: 'code_over', verification: recent.find(({ id }) => id === resends) ?? null }
   }
   if (open && at < nextSendAt(open)) return { outcome: 'code_pending', verification: open }
   const refused =
+    (newest && newest.status !== 'approved' ? cooldownOf(newest, at) : null) ??
     limitOf(recent, at) ??
     (resends === null && keys.network !== null ? networkLimit(state, keys.network) : null) ??
     (keys.country === null ? null : pauseOf(asked.country as string, state, keys.country, at))
@@ -108,16 +111,18 @@ export function decideCode(
   const count = countOf(asked, message, { sent: 1, approved: 0 }, at)
   const planned = { outcome: 'planned', count } as const
   if (!open) return { ...planned, verification: withMessage(asked, message, at), canceled: null }
-  const expires_at = new Date(at.getTime() + asked.expires_in * 1000)
   const end = open.created_at.getTime() + LIMITS.verification_lifetime_s * 1000
-  if (resends === null && expires_at.getTime() > end) {
-    // The code is too old to be sent again: it ends, and another begins.
+  const asked_ms = at.getTime() + asked.expires_in * 1000
+  const isOther = asked_ms > end || asked.code_length !== open.code_length
+  if (resends === null && isOther) {
+    // The code is too old to be sent again, or has another length: it ends, and another begins.
     const verification = withMessage(asked, message, at)
     return { ...planned, verification, canceled: ended(open, 'canceled', at) }
   }
+  const expires_at = new Date(Math.min(end, asked_ms))
   const { channel, locale, options, metadata } = asked
-  const renewed = resends === null ? { locale, options, metadata, expires_at } : {}
-  const verification = withMessage({ ...open, ...renewed, channel }, message, at)
+  const renewed = resends === null ? { locale, options, metadata } : {}
+  const verification = withMessage({ ...open, ...renewed, channel, expires_at }, message, at)
   return { ...planned, verification, canceled: null }
 }
 
@@ -161,6 +166,13 @@ export function nextSendAt({ sent_at }: Pick<VerificationRow, 'sent_at'>): Date 
   return new Date((sent_at.at(-1) ?? 0) + wait_s * 1000)
 }
 
+/** A verification that ended without an approval does not shorten the wait. */
+function cooldownOf(newest: VerificationRow, at: Date): CodeRefusal | null {
+  const wait_ms = nextSendAt(newest).getTime() - at.getTime()
+  if (wait_ms <= 0) return null
+  return { outcome: 'code_limit', of: 'recipient', retry_after_s: Math.ceil(wait_ms / 1000) }
+}
+
 function limitOf(recent: readonly VerificationRow[], at: Date): CodeRefusal | null {
   const sent = recent.flatMap(({ sent_at }) => sent_at).sort((a, b) => b - a)
   const now = at.getTime()
@@ -188,20 +200,28 @@ function pauseOf(
   at: Date,
 ): CodeRefusal | null {
   const pause = pauses.get(key)
-  if (pause?.allowed_until === null) return { outcome: 'country_paused', country, counts: null }
   if (pause?.allowed_until && at < pause.allowed_until) return null
   // What was counted while an operator allowed the country is forgotten.
   const since = pause?.allowed_until?.getTime() ?? 0
+  const isAnnounced = pause?.allowed_until === null && isRecent(pause, at)
   const all = counts.get(key) ?? []
   for (const window_ms of [HOUR_MS, DAY_MS]) {
     const from = Math.max(since, at.getTime() - window_ms - HOUR_MS)
     const tally = tallyOf(all.filter(({ hour }) => hour.getTime() > from))
     const unapproved = tally.sent - tally.approved
     if (unapproved >= FREE + tally.approved * UNAPPROVED_PER_APPROVAL) {
-      return { outcome: 'country_paused', country, counts: tally }
+      return { outcome: 'country_paused', country, counts: isAnnounced ? null : tally }
     }
   }
   return null
+}
+
+/** Whether a pause was announced in the last day. */
+export function isRecent(
+  { paused_at }: Pick<VerificationPauseRow, 'paused_at'>,
+  at: Date,
+): boolean {
+  return at.getTime() - paused_at.getTime() < DAY_MS
 }
 
 function tallyOf(counts: readonly VerificationCountRow[]): Tally {
@@ -251,7 +271,7 @@ export function codeWindows(at: Date): { counts: Date; network: Date; recent: Da
   return { counts: ago(DAY_MS + HOUR_MS), network: ago(HOUR_MS), recent: ago(DAY_MS) }
 }
 
-/** A verification that ends: its code cannot be derived any more. */
+/** A verification that ends: its code is not right any more. */
 export function ended(
   row: VerificationRow,
   status: Exclude<VerificationRow['status'], 'pending'>,

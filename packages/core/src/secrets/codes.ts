@@ -33,6 +33,7 @@ export function withCode(content: Content, code: string, channel: Channel): Cont
 
 function filled(value: unknown, mask: string, code: string): unknown {
   if (typeof value === 'string') return value.replaceAll(mask, code)
+  if (Array.isArray(value)) return value.map((one) => filled(one, mask, code))
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
     Object.entries(value).map(([name, one]) => [name, filled(one, mask, code)]),

@@ -56,21 +56,23 @@ export async function sweepVerifications(
   step_max: number,
   isStopping: () => boolean,
 ): Promise<void> {
-  let found: Awaited<ReturnType<typeof storage.read.verifications.due>>
+  let changed: number
   do {
-    found = await storage.read.verifications.due(runtime.now(), step_max)
+    changed = 0
+    const found = await storage.read.verifications.due(runtime.now(), step_max)
     for (const { workspace_id, id } of found) {
       if (isStopping()) return
       await storage.write(async (stores) => {
         const row = await stores.verifications.lock(workspace_id, id)
         const at = runtime.now()
         if (row?.status !== 'pending' || isPending(row, at)) return
+        changed += 1
         const expired = ended(row, 'expired', at)
         await stores.verifications.change(expired)
         await announceEnd(stores, runtime.id, expired)
       })
     }
-  } while (found.length >= step_max)
+  } while (changed >= step_max)
   const before = new Date(runtime.now().getTime() - LIMITS.verification_kept_s * 1000)
   const step = () =>
     storage.write(({ verifications }) => verifications.removeEnded(before, step_max))

@@ -2,6 +2,7 @@ import { units } from '../contract/fields/units.ts'
 import type { VerificationStats } from '../contract/resources/verifications.ts'
 import type { VerificationCountRow, VerificationPauseRow } from '../rows/rows.ts'
 import { HOUR_MS } from '../rules/count-changes.ts'
+import { isRecent } from '../rules/verify.ts'
 
 /** The counts of a country in a period. */
 export type CountryCounts = Omit<VerificationCountRow, 'workspace_id' | 'hour'>
@@ -13,7 +14,7 @@ export function statsSince(now: Date, days: number): Date {
 
 /** Adds the conversions and the total to counts of countries. */
 export function statsOf(
-  since: Date,
+  { since, now }: { since: Date; now: Date },
   counts: readonly CountryCounts[],
   pauses: readonly VerificationPauseRow[],
 ): VerificationStats {
@@ -28,7 +29,7 @@ export function statsOf(
     total: { ...total, conversion: conversionOf(total) },
     countries: counts.map((one) => ({ ...one, conversion: conversionOf(one) })),
     paused: pauses
-      .filter(({ allowed_until }) => allowed_until === null)
+      .filter((one) => one.allowed_until === null && isRecent(one, now))
       .map(({ country, paused_at, sent, approved }) => ({ country, paused_at, sent, approved })),
   }
 }

@@ -122,7 +122,7 @@ export function createVerifications(
     identity: KeyIdentity,
     { channel, recipient: to, row, resends }: Asked,
     options: { idempotency_key?: string | undefined; compared?: unknown } = {},
-  ): Promise<IdempotentResult<Started>> {
+  ): Promise<IdempotentResult<Started> & { is_sent?: boolean }> {
     const at = row.created_at
     const { idempotency_key: key, compared } = options
     const { from, template, domain, app_hash } = row.options
@@ -156,7 +156,7 @@ export function createVerifications(
         route: ROUTE,
         request: compared,
       })
-      if (known !== null) return replay(known)
+      if (known !== null) return replay(known, row.recipient)
     }
     if (fault !== null) throw invalid(fault.path, fault.message)
     await sequences?.check(identity, channel, [to])
@@ -205,8 +205,11 @@ export function createVerifications(
         code: {
           verification,
           resends,
-          response: ({ verification }) =>
-            JSON.stringify(endpoints.start.data.encode(data(verification, message.credits_used))),
+          response: ({ verification, message }) => {
+            const answer = data(verification, message?.credits_used ?? units(0))
+            // The answers of idempotency name no address, so that an erasure finds nothing in them.
+            return JSON.stringify(endpoints.start.data.encode({ ...answer, to: '' }))
+          },
         },
       },
     ])
@@ -218,11 +221,12 @@ export function createVerifications(
     ) {
       const isSent = result.outcome === 'accepted'
       const credits_used = isSent ? message.credits_used : units(0)
-      return { data: data(result.verification, credits_used), replayed: !isSent }
+      return { data: data(result.verification, credits_used), replayed: false, is_sent: isSent }
     }
     if (result?.outcome === 'country_paused') await pause(identity, result, at)
     const { outcome, ...settled } = acceptedOf(refusedCode(result), at)
-    if (outcome === 'replayed') return replay((settled as { response: string }).response)
+    if (outcome === 'replayed')
+      return replay((settled as { response: string }).response, row.recipient)
     throw invalid('to', SUPPRESSED_TEXT)
   }
 
@@ -248,15 +252,17 @@ export function createVerifications(
     at: Date,
   ): Promise<void> {
     if (counts === null) return
-    await storage.write(async (stores) => {
+    const isNoted = await storage.write(async (stores) => {
       const row = { workspace_id, country, paused_at: at, ...counts, allowed_until: null }
-      if (!(await stores.verifications.setPause(row))) return
+      if (!(await stores.verifications.notePause(row, codeWindows(at).recent))) return false
       await announce(stores, runtime.id, {
         event: 'verification.paused',
         workspace_id,
         data: { country, ...counts, livemode: true, occurred_at: at },
       })
+      return true
     })
+    if (!isNoted) return
     runtime.log.warn({ workspace_id, country, ...counts }, 'codes to a country are paused')
     parts.onQueued()
   }
@@ -317,7 +323,7 @@ export function createVerifications(
       channel,
       recipient,
       locale: locale ?? 'en',
-      options: { from, template, domain, app_hash },
+      options: { ...(channel === 'email' && { to: request.to }), from, template, domain, app_hash },
       status: 'pending',
       seed: runtime.bytes(16).toString('base64url'),
       code_length,
@@ -347,8 +353,7 @@ export function createVerifications(
         row,
         resends: null,
       }
-      const { result } = await watchedSend(identity, asked, { ...options, compared: request })
-      return result
+      return watchedSend(identity, asked, { ...options, compared: request })
     },
     async resend(identity, id, { channel: given }) {
       const row = mineOnly(identity, await byId(identity, id))
@@ -360,15 +365,19 @@ export function createVerifications(
           'A code for a number is sent by sms, whatsapp or voice, and one for an e-mail address by email',
         )
       }
-      const options = channel === row.channel ? row.options : { from: undefined }
+      const { to = row.recipient, from, template, domain, app_hash } = row.options
+      const options = {
+        ...(channel === row.channel && { from }),
+        ...(channel === 'sms' && { domain, app_hash }),
+        ...(channel === 'whatsapp' && { template }),
+      }
       const asked = {
         channel,
-        recipient: row.recipient,
+        recipient: to,
         row: { ...row, options, sent_at: [], credits_used: units(0), created_at: runtime.now() },
         resends: id,
       }
-      const { result } = await watchedSend(identity, asked)
-      return result.data
+      return (await watchedSend(identity, asked)).data
     },
     check: (identity, id, { code }) =>
       checkFound(
@@ -392,6 +401,8 @@ export function createVerifications(
         await verifications.change(canceled)
         return canceled
       })
+      // A message that was not sent yet is not sent any more, and is refunded.
+      await storage.hot.cancel({ workspace_id, message_ids: [row.message_id], at: runtime.now() })
       return shownVerification(row, runtime.now())
     },
     async get(viewer, id) {
@@ -413,49 +424,46 @@ export function createVerifications(
     },
     async stats(viewer, { days }) {
       const { workspace_id, livemode } = viewOf(viewer)
-      const since = statsSince(runtime.now(), days)
-      if (livemode === false) return statsOf(since, [], [])
+      const now = runtime.now()
+      const since = statsSince(now, days)
+      if (livemode === false) return statsOf({ since, now }, [], [])
       const [counts, pauses] = await Promise.all([
         storage.read.verifications.totals(workspace_id, since),
         storage.read.verifications.pauses(workspace_id),
       ])
-      return statsOf(since, counts, pauses)
+      return statsOf({ since, now }, counts, pauses)
     },
     pauses: (workspaceId) => storage.read.verifications.pauses(workspaceId),
     async allow(workspaceId, country, hours) {
       const now = runtime.now()
       const allowed_until = new Date(now.getTime() + hours * 3_600_000)
-      await storage.write(async ({ verifications }) => {
-        const known = (await verifications.pauses(workspaceId)).find(
-          (one) => one.country === country,
-        )
-        const pause = known ?? { paused_at: now, sent: 0, approved: 0 }
-        await verifications.setPause({
-          ...pause,
-          workspace_id: workspaceId,
-          country,
-          allowed_until,
-        })
-      })
+      const pause = { paused_at: now, sent: 0, approved: 0, allowed_until }
+      await storage.write(({ verifications }) =>
+        verifications.allow({ workspace_id: workspaceId, country, ...pause }),
+      )
     },
   }
 
-  async function watchedSend(
+  function watchedSend(
     identity: KeyIdentity,
     asked: Asked,
     options: { idempotency_key?: string | undefined; compared?: unknown } = {},
-  ) {
-    const result = await watched(
+  ): Promise<IdempotentResult<Started>> {
+    let isSent = false
+    return watched(
       asked.channel,
-      () => send(identity, asked, options),
-      ({ message_id }) => ({ message_ids: [message_id], bulk_id: null }),
+      async () => {
+        const { is_sent = false, ...result } = await send(identity, asked, options)
+        isSent = is_sent
+        return result
+      },
+      ({ message_id }) => ({ message_ids: isSent ? [message_id] : [], bulk_id: null }),
     )
-    return { result }
   }
 }
 
-function replay(response: string): IdempotentResult<Started> {
-  return { data: endpoints.start.data.decode(JSON.parse(response)), replayed: true }
+function replay(response: string, to: string): IdempotentResult<Started> {
+  return { data: { ...endpoints.start.data.decode(JSON.parse(response)), to }, replayed: true }
 }
 
 /** A number as it is stored; an e-mail address in lower case. */

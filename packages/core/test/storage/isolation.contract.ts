@@ -184,7 +184,10 @@ export function isolationContract(open: OpenStorage): void {
     await bench.accept({ ...bench.make.send(workspaceId), code })
     const pause = { country: 'TZ', paused_at: verification.created_at, sent: 50, approved: 0 }
     await bench.storage.write(({ verifications }) =>
-      verifications.setPause({ workspace_id: workspaceId, ...pause, allowed_until: null }),
+      verifications.notePause(
+        { workspace_id: workspaceId, ...pause, allowed_until: null },
+        new Date(0),
+      ),
     )
     const stranger = await bench.workspace(0)
     const again = { at: bench.clock.now(), tries: 1 }

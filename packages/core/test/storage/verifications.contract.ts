@@ -3,7 +3,7 @@ import { units } from '../../src/contract/fields/units.ts'
 import { LIMITS } from '../../src/contract/limits.ts'
 import type { VerificationRow } from '../../src/rows/rows.ts'
 import type { AcceptRequest } from '../../src/rules/accept.ts'
-import { decideCheck, ended } from '../../src/rules/verify.ts'
+import { type CodeRequest, decideCheck, ended } from '../../src/rules/verify.ts'
 import { codeSourceOf } from '../../src/secrets/codes.ts'
 import { benchFor, type OpenStorage, only } from './bench.ts'
 
@@ -97,6 +97,47 @@ export function verificationsContract(open: OpenStorage): void {
     expect(await bench.ledger(id)).toHaveLength(2)
   })
 
+  it('begins anew for a code of another length, after the wait', async () => {
+    const id = await bench.workspace(units(10_000_000))
+    const first = asking(id)
+    await accept([first])
+    bench.clock.step(LIMITS.verification_cooldown_s * 1000)
+    const longer = asking(id, { code_length: 8 })
+    expect(await outcomes([longer])).toEqual(['accepted'])
+    expect(await stored(first)).toMatchObject({ status: 'canceled', seed: null })
+    expect(await stored(longer)).toMatchObject({ status: 'pending', code_length: 8 })
+    await bench.reopen()
+  })
+
+  it('keeps the wait when it ended without an approval', async () => {
+    const id = await bench.workspace(units(10_000_000))
+    const request = asking(id)
+    await accept([request])
+    const row = (await stored(request)) as VerificationRow
+    await bench.storage.write(({ verifications }) =>
+      verifications.change(ended(row, 'canceled', bench.clock.now())),
+    )
+    expect(await accept([asking(id)])).toEqual([
+      { outcome: 'code_limit', of: 'recipient', retry_after_s: LIMITS.verification_cooldown_s },
+    ])
+  })
+
+  it('answers a repeated request as before, also if the request sent nothing', async () => {
+    const id = await bench.workspace(units(10_000_000))
+    await accept([asking(id)])
+    const idempotency = { route: 'verifications.start', key: 'k', request_hash: 'h', response: '' }
+    const request = asking(id)
+    const repeated = {
+      ...request,
+      idempotency,
+      code: { ...(request.code as CodeRequest), response: () => 'pending' },
+    }
+    expect(await outcomes([repeated])).toEqual(['code_pending'])
+    bench.clock.step(LIMITS.verification_cooldown_s * 1000)
+    expect(await accept([repeated])).toEqual([{ outcome: 'replayed', response: 'pending' }])
+    await bench.reopen()
+  })
+
   it('does not mix workspaces and modes', async () => {
     const [one, other] = [
       await bench.workspace(units(10_000_000)),
@@ -165,47 +206,33 @@ export function verificationsContract(open: OpenStorage): void {
       sent: 50,
       approved: 0,
     }
-    const set = (allowed_until: Date | null) =>
-      bench.storage.write(({ verifications }) => verifications.setPause({ ...row, allowed_until }))
-    expect([await set(null), await set(null)]).toEqual([true, false])
+    const ago = (ms: number) => new Date(bench.clock.now().getTime() - ms)
+    const note = (since: Date) =>
+      bench.storage.write(({ verifications }) =>
+        verifications.notePause({ ...row, allowed_until: null }, since),
+      )
+    // Refusals at the same time note the pause once.
+    const noted = await Promise.all(Array.from({ length: 4 }, () => note(ago(24 * HOUR_MS))))
+    expect(noted.sort()).toEqual([false, false, false, true])
     expect((await accept([asking(id, { recipient: '+255788888888' })]))[0]).toMatchObject({
       outcome: 'country_paused',
       counts: null,
     })
-    await set(new Date(bench.clock.now().getTime() + HOUR_MS))
+    const allowed_until = new Date(bench.clock.now().getTime() + HOUR_MS)
+    await bench.storage.write(({ verifications }) => verifications.allow({ ...row, allowed_until }))
     expect(await outcomes([asking(id, { recipient: '+255788888888' })])).toEqual(['accepted'])
+    // A refusal that comes late does not undo what the operator allowed.
+    expect(await note(bench.clock.now())).toBe(false)
   })
 
-  it('adds the counts of a workspace by country since a time', async () => {
-    const id = await bench.workspace(units(10_000_000))
-    const other = await bench.workspace(units(10_000_000))
-    const of = (
-      country: string,
-      hour: number,
-      [sent, approved, used]: [number, number, number],
-    ) => ({
-      workspace_id: id,
-      country,
-      hour: new Date(hour * HOUR_MS),
-      sent,
-      approved,
-      credits_used: units(used),
-    })
-    const changes = [
-      of('DE', 9, [100, 0, 5]),
-      of('DE', 10, [2, 1, 3_000_000_000]),
-      of('DE', 11, [1, 1, 7]),
-      of('TZ', 10, [4, 0, 1]),
-      { ...of('TZ', 10, [50, 0, 1]), workspace_id: other },
-    ]
-    for (const change of changes) {
-      await bench.storage.write(({ verifications }) => verifications.count(change))
-    }
-    const totals = await bench.storage.read.verifications.totals(id, new Date(10 * HOUR_MS))
-    expect(totals).toEqual([
-      { country: 'TZ', sent: 4, approved: 0, credits_used: 1 },
-      { country: 'DE', sent: 3, approved: 2, credits_used: 3_000_000_007 },
-    ])
+  it('sends codes to a country again when enough of its codes are approved', async () => {
+    const id = await bench.workspace(units(200_000_000))
+    const requests = numbers(50).map((recipient) => asking(id, { recipient }))
+    await accept(requests)
+    const next = asking(id, { recipient: '+255788888888' })
+    expect(await outcomes([next])).toEqual(['country_paused'])
+    await check((await stored(only(requests.slice(0, 1)))) as VerificationRow, true)
+    expect(await outcomes([next])).toEqual(['accepted'])
   })
 
   it('counts wrong codes exactly, also simultaneous ones, and approves once', async () => {

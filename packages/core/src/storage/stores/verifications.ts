@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, gte, isNull, lte, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, gte, isNull, lte, or, type SQL, sql } from 'drizzle-orm'
 import type { Slice } from '../../contract/endpoints/paging.ts'
 import type { Units } from '../../contract/fields/units.ts'
 import type { Channel } from '../../contract/resources/content.ts'
@@ -136,15 +136,29 @@ export function verificationStore(
             },
           })
       },
-      /** Pauses a country, or allows it again. False if it was paused before. */
-      async setPause(pause: VerificationPauseRow): Promise<boolean> {
-        const { workspace_id, country } = pause
-        const one = and(eq(pauses.workspace_id, workspace_id), eq(pauses.country, country))
-        const [known] = await locked(db.select().from(pauses).where(one))
-        if (known && known.allowed_until === null && pause.allowed_until === null) return false
-        if (known) await db.update(pauses).set(pause).where(one)
-        else await db.insert(pauses).values(pause)
-        return true
+      /** Notes that a country is paused; false if this was noted after `since`, or if an operator allows it since then. */
+      async notePause(pause: VerificationPauseRow, since: Date): Promise<boolean> {
+        const { sent, approved, paused_at } = pause
+        const isOld = or(
+          and(isNull(pauses.allowed_until), lte(pauses.paused_at, since)),
+          lte(pauses.allowed_until, paused_at),
+        ) as SQL
+        const noted = await db
+          .insert(pauses)
+          .values(pause)
+          .onConflictDoUpdate({
+            target: [pauses.workspace_id, pauses.country],
+            set: { sent, approved, paused_at, allowed_until: null },
+            setWhere: isOld,
+          })
+          .returning({ country: pauses.country })
+        return noted.length > 0
+      },
+      /** Allows codes to a country until a time, whatever its counts are. */
+      async allow(pause: VerificationPauseRow): Promise<void> {
+        const { allowed_until } = pause
+        const target = [pauses.workspace_id, pauses.country]
+        await db.insert(pauses).values(pause).onConflictDoUpdate({ target, set: { allowed_until } })
       },
       /** Removes about `limit` verifications of all workspaces that ended before a time, and counts of that age. */
       async removeEnded(before: Date, limit: number): Promise<number> {
