@@ -1365,7 +1365,7 @@ export interface VerificationsStatsData {
     /** `approved` ÷ `sent`; null if nothing was sent. */
     conversion: number | null
   }[]
-  /** The countries to which no codes are sent, with the counts of the pause. */
+  /** The countries with a pause in the last day, with its counts. */
   paused: {
     /** ISO 3166-1, or `ZZ` for numbers of no country. */
     country: string

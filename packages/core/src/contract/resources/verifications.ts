@@ -204,7 +204,7 @@ const stats = z.object({
     description: 'The most messages first.',
   }),
   paused: z.array(z.object({ country, paused_at: timestamp, ...counts })).meta({
-    description: 'The countries to which no codes are sent, with the counts of the pause.',
+    description: 'The countries with a pause in the last day, with its counts.',
   }),
 })
 
