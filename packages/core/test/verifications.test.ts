@@ -113,6 +113,35 @@ describe('one-time codes', () => {
     })
   })
 
+  it('is approved without its code, once, with an event', async () => {
+    const events: object[] = []
+    core.on('verification.approved', ({ data }) => {
+      events.push(data)
+    })
+    const { verification_id } = await start(live)
+    const code = await lastCode()
+    await expect(core.verifications.approve(test, verification_id)).rejects.toMatchObject({
+      code: 'not_found',
+    })
+    expect(await core.verifications.approve(live, verification_id)).toMatchObject({
+      status: 'approved',
+      attempts_left: 0,
+      ended_at: clock.now(),
+    })
+    const again = core.verifications.approve(live, verification_id)
+    await expect(again).rejects.toMatchObject({ code: 'validation_error', message: /approved/ })
+    await expect(core.verifications.check(live, verification_id, { code })).rejects.toMatchObject({
+      code: 'not_found',
+    })
+    await expect
+      .poll(() => events)
+      .toEqual([expect.objectContaining({ verification_id, status: 'approved' })])
+    const late = await start(live, '+255712345679')
+    clock.step(600_000)
+    const expired = core.verifications.approve(live, late.verification_id)
+    await expect(expired).rejects.toMatchObject({ code: 'validation_error', message: /expired/ })
+  })
+
   it('is in no file of the database', async () => {
     await start(live, TO, { code_length: 10 })
     const code = await lastCode()
@@ -247,6 +276,7 @@ describe('one-time codes', () => {
         () => core.verifications.check(identity, begun.verification_id, { code }),
         () => core.verifications.checkAddress(identity, { to: TO, code }),
         () => core.verifications.cancel(identity, begun.verification_id),
+        () => core.verifications.approve(identity, begun.verification_id),
         () => core.verifications.resend(identity, begun.verification_id, {}),
       ]) {
         await expect(ask()).rejects.toMatchObject({ code: 'not_found' })
@@ -314,6 +344,14 @@ describe('one-time codes', () => {
         code: 'validation_error',
       })
     }
+  })
+
+  it('does not pause a country whose codes are approved without their code', async () => {
+    for (let n = 0; n < 60; n++) {
+      const { verification_id } = await start(live, `+2557${String(n).padStart(8, '0')}`)
+      await core.verifications.approve(live, verification_id)
+    }
+    expect(await core.verifications.pauses(workspaceId)).toEqual([])
   })
 
   it('erases what it knows about an address', async () => {

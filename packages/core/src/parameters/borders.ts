@@ -271,6 +271,7 @@ function verificationBorders(api: Api['verifications']) {
     check: takes(identity(api.check), id(api.check), body(api.check)),
     checkAddress: takes(identity(api.check_address), body(api.check_address)),
     cancel: takes(viewer(api.cancel), id(api.cancel)),
+    approve: takes(viewer(api.cancel), id(api.cancel)),
     get: takes(viewer(api.get), id(api.get)),
     list: takes(viewer(api.list), query(api.list.query)),
     stats: takes(viewer(api.stats), query(api.stats.query)),

@@ -86,6 +86,11 @@ export interface Verifications<F extends Form = 'given'> {
   ): Promise<Checked>
   /** Ends a pending verification. @throws SvcError `not_found`; `validation_error` if it has ended. */
   cancel(viewer: Viewer, id: string): Promise<CodeVerification>
+  /**
+   * Approves a pending verification without its code, for a program that identified the person otherwise.
+   * @throws SvcError as `cancel` does.
+   */
+  approve(viewer: Viewer, id: string): Promise<CodeVerification>
   /** One verification, without its code. @throws SvcError `not_found`. */
   get(viewer: Viewer, id: string): Promise<CodeVerification>
   /** Returns one page, newest first, and the total number. */
@@ -403,6 +408,21 @@ export function createVerifications(
       })
       // A message that was not sent yet is not sent any more, and is refunded.
       await storage.hot.cancel({ workspace_id, message_ids: [row.message_id], at: runtime.now() })
+      return shownVerification(row, runtime.now())
+    },
+    async approve(viewer, id) {
+      const { workspace_id } = await byId(viewer, id)
+      const { row, isAnnounced } = await storage.write(async (stores) => {
+        const found = await stores.verifications.lock(workspace_id, id)
+        const at = runtime.now()
+        if (!found || !isPending(found, at)) throw overError(found)
+        const { changed, count } = decideCheck(found, true, at)
+        const row = changed ?? found
+        await stores.verifications.change(row)
+        if (count) await stores.verifications.count(count)
+        return { row, isAnnounced: await announceEnd(stores, runtime.id, row) }
+      })
+      if (isAnnounced) parts.onQueued()
       return shownVerification(row, runtime.now())
     },
     async get(viewer, id) {
