@@ -3,7 +3,8 @@ import type { Channel } from '../resources/content.ts'
 
 /**
  * The prefixes of Twilio's ids (SIDs), by what they name: a workspace, an API key, a message, a call, a received file, a
- * sender. A SID is the prefix and the 32 hex digits of the UUID, so that it needs no column of its own.
+ * sender, a verification and a message with its code. A SID is the prefix and the 32 hex digits of the UUID, so that it needs
+ * no column of its own.
  * Source: https://www.twilio.com/docs/glossary/what-is-a-sid
  */
 export const SID_PREFIXES = {
@@ -13,6 +14,8 @@ export const SID_PREFIXES = {
   call: 'CA',
   media: 'ME',
   phone_number: 'PN',
+  verification: 'VE',
+  verification_message: 'VL',
 } as const
 
 /** What a SID names. */

@@ -31,15 +31,20 @@ const CODES = {
   price_above_max: 30010,
   not_cancelable: 30409,
   invalid_send_at: 35114,
+  invalid_verify_parameter: 60200,
+  too_many_checks: 60202,
+  too_many_codes: 60203,
+  network_limit: 60207,
+  country_paused: 60410,
 } as const
 
 /** A refusal with Twilio's number. `text` is shown to the client. */
 export class TwilioError extends Error {
   override readonly name = 'TwilioError'
-  readonly status: 400 | 404 | 409
+  readonly status: 400 | 403 | 404 | 409 | 429
   readonly code: number
 
-  constructor(code: keyof typeof CODES, text: string, status: 400 | 404 | 409 = 400) {
+  constructor(code: keyof typeof CODES, text: string, status: TwilioError['status'] = 400) {
     super(text)
     this.code = CODES[code]
     this.status = status
@@ -98,16 +103,35 @@ function numberOf(failure: SvcError): { status: number; code: number } {
     case 'insufficient_credits':
       return { status: 403, code: CODES.inactive_account }
     case 'forbidden':
-      return { status: 403, code: CODES.unauthorized }
+      return { status: 403, code: isPause(failure) ? CODES.country_paused : CODES.unauthorized }
     case 'not_found':
       return { status: 404, code: CODES.not_found }
     case 'rate_limit_exceeded':
-      return { status: 429, code: CODES.too_many_requests }
+      return { status: 429, code: codeOfLimit(failure) }
     case 'validation_error':
       return { status: 400, code: codeOfFault(failure) }
     default:
       return { status: 500, code: CODES.internal }
   }
+}
+
+function isPause({ message }: SvcError): boolean {
+  return message.startsWith('Codes to numbers of ')
+}
+
+function codeOfLimit({ message }: SvcError): number {
+  if (message.endsWith('Too many codes were sent to this address.')) return CODES.too_many_codes
+  return message.endsWith('Too many codes were sent to this network.')
+    ? CODES.network_limit
+    : CODES.too_many_requests
+}
+
+/** A wrong parameter has another number in Verify's part of the API than in the one of messages. */
+export function asVerifyError(error: unknown): unknown {
+  const isWrong = (code: number) => code === CODES.invalid_parameter || code === CODES.invalid_to
+  const code = isFault(error) ? codeOfFault(error) : error instanceof TwilioError ? error.code : 0
+  if (!isWrong(code)) return error
+  return new TwilioError('invalid_verify_parameter', (error as Error).message)
 }
 
 function codeOfFault({ message, details }: SvcError): number {

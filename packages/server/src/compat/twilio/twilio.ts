@@ -18,68 +18,68 @@ import { type KeyCredential, keyOf } from '../../admission/authenticator.ts'
 import { unknownRoute } from '../../failures.ts'
 import { type Call, type Handlers, mount } from '../../routes/mount.ts'
 import { callRecord, readCall } from './calls.ts'
-import { answerTwilioFailure, isFault, notFound, TwilioError } from './errors.ts'
+import { answerTwilioFailure, isFault, TwilioError } from './errors.ts'
 import { listCalls } from './list-calls.ts'
 import { listMessages } from './list-messages.ts'
 import { listNumbers } from './list-numbers.ts'
 import { API_VERSION, PRICE_UNIT, pathOf, receivedRecord, sentRecord } from './message-record.ts'
 import { acceptParameters, Given, grouped, type Parameters } from './parameters.ts'
+import { missing, PREFIX, reading, writing } from './routes.ts'
 import { createMessageReader } from './send-message.ts'
+import { verifyGroup, verifyHandlers } from './verify.ts'
 
-/** The path of the door. The official packages take it as the base URL of Twilio's API. */
-const PREFIX = '/compat/twilio'
 const ACCOUNT = `${PREFIX}/${API_VERSION}/Accounts/:account` as const
 
 /** A queued message can be canceled; only its content can be changed, to nothing. */
 const CHANGES = new Set(['Body', 'Status'] as const)
 
-const shared = {
-  auth: 'api_key',
-  rate: 'general',
-  status: 200,
-  enveloped: false,
-  params: z.looseObject({ account: z.string(), sid: z.string().optional() }),
-  data: z.unknown(),
-  write_data: (data: never) => (data === undefined ? '' : JSON.stringify(data)),
-  summary: '',
-} as const
-
-const reading = { ...shared, method: 'GET', scope: 'read_messages' } as const
-const writing = {
-  ...shared,
-  method: 'POST',
-  scope: 'send_messages',
-  body: z.custom<Parameters>(),
-  read_plain: (body: unknown) => body,
-} as const
+const params = z.looseObject({ account: z.string(), sid: z.string().optional() })
 
 /** The endpoints of the door. They have the limits, scopes and counters of the API. */
 const group = {
   send: endpoint({
     ...writing,
+    params,
     path: `${ACCOUNT}/Messages.json`,
     status: 201,
     idempotent: true,
     body_limit: LIMITS.body_bytes,
   }),
-  list: endpoint({ ...reading, path: `${ACCOUNT}/Messages.json`, query: z.looseObject({}) }),
-  get: endpoint({ ...reading, path: `${ACCOUNT}/Messages/:sid` }),
-  change: endpoint({ ...writing, path: `${ACCOUNT}/Messages/:sid` }),
-  remove: endpoint({ ...writing, method: 'DELETE', path: `${ACCOUNT}/Messages/:sid` }),
-  media: endpoint({ ...reading, path: `${ACCOUNT}/Messages/:sid/Media.json` }),
-  call: endpoint({ ...writing, path: `${ACCOUNT}/Calls.json`, status: 201, idempotent: true }),
-  listCalls: endpoint({ ...reading, path: `${ACCOUNT}/Calls.json`, query: z.looseObject({}) }),
-  getCall: endpoint({ ...reading, path: `${ACCOUNT}/Calls/:sid` }),
+  list: endpoint({
+    ...reading,
+    params,
+    path: `${ACCOUNT}/Messages.json`,
+    query: z.looseObject({}),
+  }),
+  get: endpoint({ ...reading, params, path: `${ACCOUNT}/Messages/:sid` }),
+  change: endpoint({ ...writing, params, path: `${ACCOUNT}/Messages/:sid` }),
+  remove: endpoint({ ...writing, params, method: 'DELETE', path: `${ACCOUNT}/Messages/:sid` }),
+  media: endpoint({ ...reading, params, path: `${ACCOUNT}/Messages/:sid/Media.json` }),
+  call: endpoint({
+    ...writing,
+    params,
+    path: `${ACCOUNT}/Calls.json`,
+    status: 201,
+    idempotent: true,
+  }),
+  listCalls: endpoint({
+    ...reading,
+    params,
+    path: `${ACCOUNT}/Calls.json`,
+    query: z.looseObject({}),
+  }),
+  getCall: endpoint({ ...reading, params, path: `${ACCOUNT}/Calls/:sid` }),
   listNumbers: endpoint({
     ...reading,
+    params,
     path: `${ACCOUNT}/IncomingPhoneNumbers.json`,
     query: z.looseObject({}),
   }),
-  balance: endpoint({ ...reading, path: `${ACCOUNT}/Balance.json` }),
-  account: endpoint({ ...reading, path: ACCOUNT }),
+  balance: endpoint({ ...reading, params, path: `${ACCOUNT}/Balance.json` }),
+  account: endpoint({ ...reading, params, path: ACCOUNT }),
 } satisfies Record<string, Endpoint>
 
-/** Serves Twilio's API for messages below `/compat/twilio`, for the official packages. */
+/** Serves Twilio's API for messages, calls and codes below `/compat/twilio`, for the official packages. */
 export function serveTwilio(
   app: FastifyInstance,
   admission: Admission,
@@ -90,6 +90,7 @@ export function serveTwilio(
     acceptParameters(scope)
     scope.setErrorHandler(answerTwilioFailure)
     mount(scope, admission, group, handlersOf(core, now), { readKey: readBasicKey })
+    mount(scope, admission, verifyGroup, verifyHandlers(core), { readKey: readBasicKey })
   })
   app.register(
     async (scope) => {
@@ -209,11 +210,6 @@ function idOf(call: AnyCall, kind: SidKind): string {
   const id = idOfSid(kind, withoutEnd(call.params.sid ?? ''))
   if (id === null) throw missing(call)
   return id
-}
-
-function missing({ reply }: AnyCall): TwilioError {
-  const path = reply.request.url.split('?', 1)[0] ?? ''
-  return notFound(path.slice(PREFIX.length, 256))
 }
 
 /** The message of the path, sent or received. Erased messages and messages of other channels do not exist for Twilio. */
