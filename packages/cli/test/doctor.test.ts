@@ -232,6 +232,24 @@ describe('svc doctor', () => {
     ])
   })
 
+  test('names the countries to which no codes are sent, until an operator allows them', async () => {
+    change(`insert into verification_pauses (workspace_id, country, paused_at, sent, approved)
+      select id, 'TZ', ${Date.now()}, 50, 0 from workspaces`)
+    const paused = await troubles('codes', '--offline')
+    expect(paused).toMatchObject({ code: 0, list: [{ level: 'warning' }] })
+    const { message = '', advice = '' } = paused.list[0] ?? {}
+    expect(message).toContain('to TZ are paused since')
+    const [, id = ''] = /svc verify allow (\S+) TZ --hours 24$/.exec(String(advice)) ?? []
+    const allowed = await svc(['verify', 'allow', id, 'tz', '--hours', '2'], here)
+    expect(allowed).toMatchObject({ code: 0, stdout: expect.stringContaining('for 2 hours') })
+    expect((await troubles('codes', '--offline')).list).toEqual([])
+    const audit = await svc(['audit', '--action', 'verification.allowed'], here)
+    expect(audit.stdout).toContain('verification.allowed')
+    for (const wrong of [['Tanzania'], ['TZ', '--hours', '0'], ['TZ', '--hours', 'two']]) {
+      expect((await svc(['verify', 'allow', id, ...wrong], here)).code).not.toBe(0)
+    }
+  })
+
   test('reports deliveries as late only once no circuit breaker can delay them', async () => {
     const due = async (ms: number) => {
       change(`delete from delivery_queue;

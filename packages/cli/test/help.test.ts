@@ -39,6 +39,7 @@ const COMMANDS = [
   'verify list',
   'verify show',
   'verify stats',
+  'verify allow',
   'contacts',
   'contacts list',
   'contacts add',

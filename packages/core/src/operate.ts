@@ -95,7 +95,7 @@ export {
 } from './overview/findings.ts'
 export type { Sample, Series, Totals } from './overview/history.ts'
 export { createHistory, type History, type Rates, SERIES } from './overview/history.ts'
-export type { Overview, ProviderQueue, Troubles } from './overview/overview.ts'
+export type { Overview, PausedCountry, ProviderQueue, Troubles } from './overview/overview.ts'
 export { readCountries } from './prices/price.ts'
 export { readPrices } from './prices/read-prices.ts'
 export { makesCallbacks } from './providers/registry.ts'

@@ -42,7 +42,13 @@ export function reading(
       pause: null,
       ...fields.overview,
     },
-    troubles: { providers: [], webhooks: [], failures: [], ...fields.troubles },
+    troubles: {
+      providers: [],
+      webhooks: [],
+      failures: [],
+      paused_countries: [],
+      ...fields.troubles,
+    },
   }
 }
 

@@ -309,8 +309,16 @@ describe('one-time codes', () => {
     expect(await core.verifications.pauses(workspaceId)).toMatchObject([{ country: 'TZ' }])
     const stats = () => core.verifications.stats(workspaceId, {})
     expect((await stats()).paused).toMatchObject([{ country: 'TZ', sent: 50, approved: 0 }])
+    expect((await core.overviews.troubles(10)).paused_countries).toMatchObject([
+      { workspace_id: workspaceId, country: 'TZ' },
+    ])
     await core.verifications.allow(workspaceId, 'TZ', 1)
     expect((await stats()).paused).toEqual([])
+    expect((await core.overviews.troubles(10)).paused_countries).toEqual([])
+    const { audit_entries } = await core.audit.list(workspaceId, { action: 'verification.allowed' })
+    expect(audit_entries).toMatchObject([
+      { actor: { kind: 'service' }, target: { type: 'country', id: 'TZ' }, details: { hours: 1 } },
+    ])
     expect(await start(live, '+255799999999')).toMatchObject({ status: 'pending' })
   })
 

@@ -20,7 +20,7 @@ export function addDoctor(program: Command, context: Context): void {
     .summary('check the service, with advice for each problem')
     .description(
       `Checks the settings, the disk, the database and its settings, the clock, the ledger, the secrets, the queues, the providers,
-the webhooks, the sending domains, the backups, the SMTP inlet and the running server, and gives advice for each problem. It changes nothing and
+the webhooks, the sending domains, paused one-time codes, the backups, the SMTP inlet and the running server, and gives advice for each problem. It changes nothing and
 sends nothing; the server may run meanwhile. Exits with 1 after an error, and with 0 after warnings only.`,
     )
     .option(
@@ -101,8 +101,15 @@ async function* serviceChecks({
   offline: boolean
   thorough: boolean
 }): AsyncGenerator<Finding[]> {
-  const { checkDomains, checkLedger, checkProviders, checkSecrets, checkWebhooks, checkWork } =
-    await import('@svc/server/doctor')
+  const {
+    checkDomains,
+    checkLedger,
+    checkProviders,
+    checkSecrets,
+    checkVerifications,
+    checkWebhooks,
+    checkWork,
+  } = await import('@svc/server/doctor')
   yield await checkLedger(url, { thorough })
   const [{ withCore }, { targetsOf }] = await Promise.all([
     import('../connect/operator.ts'),
@@ -116,6 +123,7 @@ async function* serviceChecks({
       ...(await findingsOrError('providers', () => checkProviders(core, { offline }))),
       ...(await findingsOrError('webhooks', () => checkWebhooks(core, { offline, targets }))),
       ...(await findingsOrError('domains', () => checkDomains(core))),
+      ...(await findingsOrError('codes', () => checkVerifications(core))),
     ]),
   )
 }

@@ -6,6 +6,7 @@ import type {
 } from '@svc/client'
 import { type Command, Option } from 'commander'
 import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
+import { onWorkspace, operatorOf } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
 import { confirm } from '../input/prompts.ts'
 import { Failure, usage } from '../process/failure.ts'
@@ -68,6 +69,7 @@ svc webhooks verify verifies the signature of a webhook.`,
   addCheck(verify, context)
   addChanges(verify, context)
   addReads(verify, context)
+  addAllow(verify, context)
 }
 
 function addStart(verify: Command, context: Context): void {
@@ -193,6 +195,35 @@ one country is the sign of pumping: bots that request codes to numbers that earn
       .option('--days <n>', 'the period until now, 1 to 30 days (default: 7)'),
   ).action((options: ConnectionOptions & { days?: string }) => showStats(context, options))
   withExamples(stats, 'svc verify stats --days 1', 'svc verify stats --json')
+}
+
+function addAllow(verify: Command, context: Context): void {
+  const { io, output } = context
+  const allow = verify
+    .command('allow')
+    .summary('allow codes to a country, also if it is paused (operator)')
+    .description(
+      `Allows the codes of a workspace to a country for some hours, whatever is approved. It ends a pause; what was counted before
+is forgotten then. It works on the database, the server may run meanwhile, and the audit log has an entry.`,
+    )
+    .argument('<workspace>', 'the id or the e-mail address of the workspace')
+    .argument('<country>', 'ISO 3166-1, such as TZ; ZZ for numbers of no country')
+    .option('--hours <n>', 'for how long, 1 to 720', '24')
+    .action(async (selector: string, given: string, { hours: text }: { hours: string }) => {
+      const hours = numberOf('--hours', text)
+      const country = given.toUpperCase()
+      const workspace = await onWorkspace(io, selector, async (core, workspace) => {
+        await core.verifications.allow(workspace.id, country, hours, operatorOf(io))
+        return workspace
+      })
+      if (output.isJson()) {
+        return output.document({ workspace_id: workspace.id, country, hours })
+      }
+      output.line(
+        `Codes of ${workspace.email} to ${country} are allowed for ${counted(hours, 'hour')}.`,
+      )
+    })
+  withExamples(allow, 'svc verify allow ops@example.com TZ --hours 24')
 }
 
 async function startOne(
@@ -329,7 +360,9 @@ async function showStats(
   })
   for (const { country, sent, approved, paused_at } of found.paused) {
     const counts = `${approved} of ${sent} messages were approved`
-    output.note(`${country} is paused since ${paused_at}: ${counts}. An operator can allow it.`)
+    output.note(
+      `${country} is paused since ${paused_at}: ${counts}. svc verify allow ends the pause.`,
+    )
   }
 }
 

@@ -48,6 +48,14 @@ test('reports a paused provider with reason and end, problems before notices', (
   ])
 })
 
+test('reports the countries to which no codes are sent, with the command that ends the pause', () => {
+  const pause = { workspace_id: 'w1', country: 'TZ', paused_at: ago(240), sent: 52, approved: 1 }
+  const paused_countries = [pause]
+  expect(textsOf(reading({ troubles: { paused_countries } }))).toEqual([
+    'notice: one-time codes of workspace w1 to TZ are paused for 4 min: 1 of 52 messages were approved; svc verify allow w1 TZ ends the pause',
+  ])
+})
+
 test('reports a provider that does not answer, with the messages that wait', () => {
   const queue = {
     provider: 'gateway',

@@ -2,7 +2,7 @@ import { countedText, countText, durationText } from '../contract/fields/amounts
 import type { Channel } from '../contract/resources/content.ts'
 import type { ProviderStatus } from '../control/provider-desk.ts'
 import type { History } from './history.ts'
-import type { Overview, Overviews, ProviderQueue, Troubles } from './overview.ts'
+import type { Overview, Overviews, PausedCountry, ProviderQueue, Troubles } from './overview.ts'
 
 /** A state that needs action (`problem`) or attention (`notice`). */
 export interface Finding {
@@ -35,6 +35,7 @@ export function findingsOf({ overview, troubles }: Reading, history: History): F
     unknownOutcomes(overview.message_queue.unknown),
     overview.pause === null ? lateDeliveries(overview) : null,
     failingWebhooks(overview.webhooks.failing),
+    ...troubles.paused_countries.map((pause) => pausedCountry(pause, overview.at)),
   ]
   const findings = found.filter((finding) => finding !== null)
   return findings.sort(
@@ -141,6 +142,18 @@ function lateDeliveries({ at, delivery_queue }: Reading['overview']) {
 function failingWebhooks(failing: number) {
   if (failing === 0) return null
   return notice('webhooks_failing', countedText(failing, 'webhook fails', 'webhooks fail'))
+}
+
+function pausedCountry(
+  { workspace_id, country, paused_at, sent, approved }: PausedCountry,
+  now: Date,
+): Finding {
+  const duration = durationText(now.getTime() - paused_at.getTime())
+  const text = `one-time codes of workspace ${workspace_id} to ${country} are paused for ${duration}: ${countText(approved)} of ${countText(sent)} messages were approved`
+  return notice(
+    'codes_paused',
+    `${text}; svc verify allow ${workspace_id} ${country} ends the pause`,
+  )
 }
 
 function problem(code: string, text: string): Finding {

@@ -3,6 +3,7 @@ import type { DispatchPause } from '../control/dispatch-control.ts'
 import type { ProviderStatus } from '../control/provider-desk.ts'
 import { SANDBOX } from '../providers/installed.ts'
 import { EMPTY_PART, type QueuePart } from '../rows/operating.ts'
+import { codeWindows } from '../rules/verify.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type {
@@ -39,11 +40,21 @@ export interface ProviderQueue extends Omit<QueuePart, 'channel' | 'livemode' | 
   provider: string
 }
 
-/** The state of every provider, webhooks in trouble and failed messages, for the operator. */
+/** The state of every provider, webhooks in trouble, failed messages and paused countries, for the operator. */
 export interface Troubles {
   providers: ProviderStatus[]
   webhooks: TroubledWebhook[]
   failures: FailedMessage[]
+  paused_countries: PausedCountry[]
+}
+
+/** A country to which a workspace sends no codes, because too few were approved: the counts say how few. */
+export interface PausedCountry {
+  workspace_id: string
+  country: string
+  paused_at: Date
+  sent: number
+  approved: number
 }
 
 /** The queues in detail, and the messages with an unknown outcome. */
@@ -58,7 +69,7 @@ export interface Queues {
 export interface Overviews {
   /** Totals and queues. The number of reads does not grow with the history. */
   overview(): Promise<Overview>
-  /** All providers, at most `limit` webhooks and `limit` messages, newest first. `channel` filters the messages. */
+  /** All providers, at most `limit` webhooks, messages and paused countries each, newest first. `channel` filters the messages. */
   troubles(limit: number, options?: { channel?: Channel | undefined }): Promise<Troubles>
   /** The states of both queues, and at most `limit` messages with an unknown outcome, the oldest first. */
   queues(limit: number): Promise<Queues>
@@ -95,12 +106,13 @@ export function createOverviews({
       return { at, messages, ...queues, credits, webhooks, pause: paused }
     },
     async troubles(limit, { channel } = {}) {
-      const [states, webhooks, failures] = await Promise.all([
+      const [states, webhooks, failures, paused_countries] = await Promise.all([
         providers(),
         reads.troubledWebhooks(limit),
         reads.failedMessages(limit, channel),
+        storage.read.verifications.pausesOfAll(codeWindows(runtime.now()).recent, limit),
       ])
-      return { providers: states, webhooks, failures }
+      return { providers: states, webhooks, failures, paused_countries }
     },
     async queues(limit) {
       const at = runtime.now()

@@ -286,6 +286,7 @@ function verificationBorders(api: Api['verifications']) {
           .min(1)
           .max(24 * 30),
       ),
+      actor,
     ),
   }
 }

@@ -1,5 +1,6 @@
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import { seen, type Viewer, viewOf } from '../api-keys/viewer.ts'
+import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import type { BodyIn, Data, Form, QueryIn } from '../contract/endpoints/endpoint.ts'
 import { pageOf, sliceOf, withNext } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
@@ -29,7 +30,7 @@ import {
 } from '../messages/acceptance.ts'
 import type { BulkParts } from '../messages/bulk-accept.ts'
 import { testUseOf } from '../messages/test-usage.ts'
-import type { VerificationPauseRow, VerificationRow } from '../rows/rows.ts'
+import type { VerificationRow } from '../rows/rows.ts'
 import { SUPPRESSED_TEXT } from '../rules/recipients.ts'
 import {
   attemptsLeft,
@@ -63,13 +64,13 @@ export interface Verifications<F extends Form = 'given'> {
     identity: KeyIdentity,
     request: BodyIn<typeof endpoints.start, F>,
     options?: { idempotency_key?: string | undefined },
-  ): Promise<IdempotentResult<Started>>
+  ): Promise<IdempotentResult<Data<typeof endpoints.start>>>
   /** Sends the code of a pending verification again. @throws SvcError as `start` does; `not_found`. */
   resend(
     identity: KeyIdentity,
     id: string,
     request: BodyIn<typeof endpoints.resend, F>,
-  ): Promise<Started>
+  ): Promise<Data<typeof endpoints.start>>
   /**
    * Checks a code. One approval ends the verification, and parallel guesses never get more attempts than one after another.
    * @throws SvcError `not_found`, also for a verification that was approved before.
@@ -78,12 +79,12 @@ export interface Verifications<F extends Form = 'given'> {
     identity: KeyIdentity,
     id: string,
     request: BodyIn<typeof endpoints.check, F>,
-  ): Promise<Checked>
+  ): Promise<Data<typeof endpoints.check>>
   /** Does the same for the newest verification of an address in the last day. */
   checkAddress(
     identity: KeyIdentity,
     request: BodyIn<typeof endpoints.check_address, F>,
-  ): Promise<Checked>
+  ): Promise<Data<typeof endpoints.check>>
   /** Ends a pending verification. @throws SvcError `not_found`; `validation_error` if it has ended. */
   cancel(viewer: Viewer, id: string): Promise<CodeVerification>
   /**
@@ -101,9 +102,17 @@ export interface Verifications<F extends Form = 'given'> {
   /** Messages with codes, approvals and credits of the last days, by country. A test key sees none: tests are not counted. */
   stats(viewer: Viewer, query: QueryIn<typeof endpoints.stats, F>): Promise<VerificationStats>
   /** The countries to which a workspace sends no codes, because too few of them were approved, for the operator. */
-  pauses(workspaceId: string): Promise<VerificationPauseRow[]>
+  pauses(workspaceId: string): Promise<
+    {
+      country: string
+      paused_at: Date
+      sent: number
+      approved: number
+      allowed_until: Date | null
+    }[]
+  >
   /** Sends codes to a country for `hours`, whatever the counts are, also if it is paused. */
-  allow(workspaceId: string, country: string, hours: number): Promise<void>
+  allow(workspaceId: string, country: string, hours: number, actor?: Actor): Promise<void>
 }
 
 /** What a message with a code needs. */
@@ -454,13 +463,20 @@ export function createVerifications(
       return statsOf({ since, now }, counts, pauses)
     },
     pauses: (workspaceId) => storage.read.verifications.pauses(workspaceId),
-    async allow(workspaceId, country, hours) {
+    async allow(workspaceId, country, hours, actor = SERVICE) {
       const now = runtime.now()
       const allowed_until = new Date(now.getTime() + hours * 3_600_000)
       const pause = { paused_at: now, sent: 0, approved: 0, allowed_until }
-      await storage.write(({ verifications }) =>
-        verifications.allow({ workspace_id: workspaceId, country, ...pause }),
-      )
+      await storage.write(async ({ verifications, audit }) => {
+        await verifications.allow({ workspace_id: workspaceId, country, ...pause })
+        const change = {
+          workspace_id: workspaceId,
+          action: 'verification.allowed',
+          target: { type: 'country', id: country },
+          details: { hours },
+        } as const
+        await audit.record(auditRow(runtime, actor, change))
+      })
     },
   }
 

@@ -61,7 +61,15 @@ type Questions = {
   [Store in keyof Reads]: {
     [Verb in Exclude<
       keyof Reads[Store],
-      'bySession' | 'byToken' | 'ofUser' | 'byPayment' | 'due' | 'ofAll' | 'overfull' | 'state'
+      | 'bySession'
+      | 'byToken'
+      | 'ofUser'
+      | 'byPayment'
+      | 'due'
+      | 'ofAll'
+      | 'pausesOfAll'
+      | 'overfull'
+      | 'state'
     >]: () => Promise<unknown>
   }
 }

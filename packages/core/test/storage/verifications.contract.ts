@@ -218,9 +218,16 @@ export function verificationsContract(open: OpenStorage): void {
       outcome: 'country_paused',
       counts: null,
     })
+    const pausesOfAll = async (since: Date) =>
+      (await bench.storage.read.verifications.pausesOfAll(since, 1_000))
+        .filter(({ workspace_id }) => workspace_id === id)
+        .map(({ country }) => country)
+    expect(await pausesOfAll(ago(1))).toEqual(['TZ'])
+    expect(await pausesOfAll(bench.clock.now())).toEqual([])
     const allowed_until = new Date(bench.clock.now().getTime() + HOUR_MS)
     await bench.storage.write(({ verifications }) => verifications.allow({ ...row, allowed_until }))
     expect(await outcomes([asking(id, { recipient: '+255788888888' })])).toEqual(['accepted'])
+    expect(await pausesOfAll(ago(1))).toEqual([])
     // A refusal that comes late does not undo what the operator allowed.
     expect(await note(bench.clock.now())).toBe(false)
   })

@@ -6,6 +6,7 @@ export {
   checkDomains,
   checkProviders,
   checkSecrets,
+  checkVerifications,
   checkWebhooks,
   checkWork,
 } from './service-check.ts'

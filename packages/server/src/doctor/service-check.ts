@@ -109,6 +109,19 @@ export async function checkDomains(core: Core): Promise<Finding[]> {
   })
 }
 
+/** Reports the countries to which workspaces send no codes. */
+export async function checkVerifications(core: Core): Promise<Finding[]> {
+  const is = findingsOf('codes')
+  const { paused_countries } = await core.overviews.troubles(SHOWN_MAX)
+  if (paused_countries.length === 0) return [is.ok('no country is paused for one-time codes')]
+  return paused_countries.map(({ workspace_id, country, paused_at, sent, approved }) =>
+    is.warning(
+      `one-time codes of workspace ${workspace_id} to ${country} are paused since ${paused_at.toISOString()}: ${approved} of ${sent} messages were approved`,
+      `if people are waiting for these codes: svc verify allow ${workspace_id} ${country} --hours 24`,
+    ),
+  )
+}
+
 /** Checks that due messages and deliveries are sent. */
 export async function checkWork(core: Core): Promise<Finding[]> {
   const is = findingsOf('queue')

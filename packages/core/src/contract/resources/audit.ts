@@ -51,6 +51,8 @@ export const AUDIT_ACTIONS = {
   'domain.rotation_started': 'A verified domain got a second key, which waits for its record.',
   'domain.rotated': 'The second key of a domain was verified and signs now.',
   'domain.removed': 'A sending domain and its keys were removed.',
+  'verification.allowed':
+    'An operator allowed one-time codes to a country, whatever is approved; `hours` is the time.',
   'credits.granted': 'An operator granted credits.',
   'credits.adjusted': 'An operator corrected the balance.',
   'terms.updated': 'An operator changed the spending limits; `changed` names the fields.',

@@ -83,6 +83,12 @@ export function verificationStore(
         const own = db.select().from(pauses).where(eq(pauses.workspace_id, workspaceId))
         return own.orderBy(asc(pauses.country))
       },
+      /** The paused countries of all workspaces, the newest pauses first, for the operator. */
+      async pausesOfAll(since: Date, limit: number): Promise<VerificationPauseRow[]> {
+        const recent = and(isNull(pauses.allowed_until), gt(pauses.paused_at, since))
+        const paused = db.select().from(pauses).where(recent)
+        return paused.orderBy(desc(pauses.paused_at)).limit(limit)
+      },
     },
     writes: {
       /** The verification, locked until the transaction ends. */

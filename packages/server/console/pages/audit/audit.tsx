@@ -39,6 +39,7 @@ const ACTIONS: readonly AuditAction[] = [
   'session.refused',
   'sessions.ended',
   'terms.updated',
+  'verification.allowed',
   'webhook.created',
   'webhook.deleted',
   'webhook.enabled',

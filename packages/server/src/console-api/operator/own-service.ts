@@ -9,6 +9,7 @@ import {
   checkProgram,
   checkProviders,
   checkSecrets,
+  checkVerifications,
   checkWebhooks,
   checkWork,
   type Finding,
@@ -56,6 +57,7 @@ export function ownService(
         ['providers', () => checkProviders(core, { offline: false })],
         ['webhooks', () => checkWebhooks(core, { offline: false, targets })],
         ['domains', () => checkDomains(core)],
+        ['codes', () => checkVerifications(core)],
         ['backups', () => checkBackups(config, now())],
       ]
       const found: Finding[] = []
