@@ -68,7 +68,7 @@ export async function setStage(world: World): Promise<Stage> {
     remember(operation, data) {
       const known = ids[groupOf(operation)]
       const made = (data[groupOf(operation).slice(0, -1)] ?? data) as Record<string, unknown>
-      const id = made.id ?? made.address ?? made.message_id ?? made.bulk_id
+      const id = made.id ?? made.address ?? made.verification_id ?? made.message_id ?? made.bulk_id
       if (known && typeof id === 'string') known.newest = encodeURIComponent(id)
     },
   }
@@ -136,8 +136,14 @@ async function callersOf(world: World, owner: Account): Promise<Record<Caller, C
 /** Two objects of every kind with ids, by the group of operations. */
 async function idsOf(world: World, owner: Account): Promise<Record<string, Ids>> {
   const { key } = await world.key(owner)
+  let addresses = 0
   const makers: Record<string, () => Promise<string>> = {
     api_keys: async () => (await world.key(owner)).id,
+    verifications: async () => {
+      const json = { to: `code-${++addresses}@example.com`, channel: 'email' }
+      const { body } = await world.call('POST', '/api/v1/verifications', { key, json })
+      return body.data.verification_id
+    },
     messages: async () => (await world.send(key)).body.data.message_id,
     bulks: async () => (await world.bulk(key)).body.data.bulk_id,
     contacts: async () => (await world.contact(owner)).id,

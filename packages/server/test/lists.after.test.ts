@@ -32,6 +32,8 @@ async function makeMore(n: number): Promise<void> {
   // Equal times too: the order must not depend on them.
   if (n % 2 === 0 || n >= ITEMS) await advance(MINUTE_MS)
   await send(key, { to: '+15005550008' })
+  const started = { to: `+25572000000${n}`, channel: 'sms' }
+  await call('POST', '/api/v1/verifications', { key, json: started })
   await dispatcher.idle()
   await contact(owner, { phone: `+25570000000${n}` })
   await world().key(owner)
@@ -91,6 +93,7 @@ it('knows the lists of the API', () => {
     '/api/v1/domains',
     '/api/v1/messages',
     '/api/v1/messages/received',
+    '/api/v1/verifications',
     '/api/v1/webhooks',
     '/api/v1/webhooks/:id/deliveries',
   ])
@@ -186,6 +189,7 @@ describe('the client', () => {
       ['/api/v1/domains', svc.domains.list({ limit: 2 })],
       ['/api/v1/messages', svc.messages.list({ limit: 2 })],
       ['/api/v1/messages/received', svc.received.list({ limit: 2 })],
+      ['/api/v1/verifications', svc.verifications.list({ limit: 2 })],
       ['/api/v1/webhooks', svc.webhooks.list({ limit: 2 })],
       ['/api/v1/webhooks/:id/deliveries', svc.webhooks.deliveries(webhookId, { limit: 2 })],
     ]

@@ -127,7 +127,7 @@ export function startDispatcher({
     routing,
     receive,
     signing: createSigningKeys({ storage, runtime, sealer }),
-    codeKey: createCodeKey({ storage, runtime, sealer }),
+    codeKey: createCodeKey({ storage, runtime, sealer }).get,
     tracing,
     lease_ms,
     connections,

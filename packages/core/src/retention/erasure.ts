@@ -289,9 +289,11 @@ async function searchVerifications(search: Search, others: readonly string[]): P
   let found = 0
   for (const address of [recipient.address, ...others]) {
     const filter = { recipient: address }
-    found += await storage.read.verifications.count(workspaceId, filter)
-    if (changes)
+    const count = await storage.read.verifications.count(workspaceId, filter)
+    found += count
+    if (changes && count > 0) {
       await storage.write(({ verifications }) => verifications.forget(workspaceId, address))
+    }
   }
   return found
 }

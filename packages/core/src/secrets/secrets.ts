@@ -36,15 +36,30 @@ export function createSecrets({
   }
 }
 
-/** Returns the key from which one-time codes are derived. It is read once. */
-export function createCodeKey(parts: Parameters<typeof createSecrets>[0]): () => Promise<string> {
+/** The key from which one-time codes are derived. */
+export interface CodeKey {
+  /** Makes the key if there is none. */
+  get(): Promise<string>
+  /** Null if no code was derived yet. */
+  known(): Promise<string | null>
+}
+
+/** The key of one-time codes, which is read once. */
+export function createCodeKey(parts: Parameters<typeof createSecrets>[0]): CodeKey {
   const secret = createSecrets(parts)
   let key: Promise<string> | null = null
-  return () => {
+  const get = () => {
     key ??= secret('codes').catch((error) => {
       key = null
       throw error
     })
     return key
+  }
+  return {
+    get,
+    async known() {
+      if (key !== null) return key
+      return (await parts.storage.read.secrets.byName('codes')) === null ? null : get()
+    },
   }
 }

@@ -139,9 +139,13 @@ function joined(sentences: readonly string[], values: Values): string {
 
 /** One pass, so that a brand with braces stays as it is. */
 function filled(sentence: string, values: Values): string {
-  return sentence
-    .replace(/\[([^|\]]*)\|?([^\]]*)\]/g, values.brand === '' ? '$2' : '$1')
-    .replace(/\{(\w+)\}/g, (_, name: keyof Values) => values[name])
+  const [start = '', ...parts] = sentence.split('[')
+  const chosen = parts.map((part) => {
+    const [choice = '', ...rest] = part.split(']')
+    const [named = '', unnamed = ''] = choice.split('|')
+    return `${values.brand === '' ? unnamed : named}${rest.join(']')}`
+  })
+  return [start, ...chosen].join('').replace(/\{(\w+)\}/g, (_, name: keyof Values) => values[name])
 }
 
 function localeOf({ locale, channel }: CodeTextRequest): string {

@@ -45,6 +45,7 @@ import {
   type Tally,
 } from '../rules/verify.ts'
 import { codeOf, isSameCode, maskOf, withCode } from '../secrets/codes.ts'
+import type { CodeKey } from '../secrets/secrets.ts'
 import type { Writes } from '../storage/ports/storage.ts'
 import { announce, announceEnd } from './ends.ts'
 import { statsOf, statsSince } from './stats.ts'
@@ -127,7 +128,7 @@ const ROUTE = 'verifications.start'
 const NOT_FOUND = 'Verification not found'
 
 export function createVerifications(
-  parts: BulkParts & { key: () => Promise<string>; onQueued: () => void },
+  parts: BulkParts & { key: CodeKey; onQueued: () => void },
 ): Verifications<'decoded'> {
   const { storage, runtime, quotas, priceOf, sequences } = parts
   const watched = watchAccepts(runtime.telemetry, parts.tracing)
@@ -197,8 +198,6 @@ export function createVerifications(
       },
     )
     const verification = { ...row, channel, locale: text.locale }
-    const codeKey = await parts.key()
-    const data = (of: VerificationRow, credits_used: Units) => startedOf(of, credits_used, codeKey)
     const [result] = await storage.hot.accept([
       {
         workspace_id: identity.workspace_id,
@@ -220,7 +219,7 @@ export function createVerifications(
           verification,
           resends,
           response: ({ verification, message }) => {
-            const answer = data(verification, message?.credits_used ?? units(0))
+            const answer = startedOf(verification, message?.credits_used ?? units(0))
             // The answers of idempotency name no address, so that an erasure finds nothing in them.
             return JSON.stringify(endpoints.start.data.encode({ ...answer, to: '' }))
           },
@@ -235,7 +234,11 @@ export function createVerifications(
     ) {
       const isSent = result.outcome === 'accepted'
       const credits_used = isSent ? message.credits_used : units(0)
-      return { data: data(result.verification, credits_used), replayed: false, is_sent: isSent }
+      return {
+        data: startedOf(result.verification, credits_used),
+        replayed: false,
+        is_sent: isSent,
+      }
     }
     if (result?.outcome === 'country_paused') await pause(identity, result, at)
     const { outcome, ...settled } = acceptedOf(refusedCode(result), at)
@@ -244,19 +247,15 @@ export function createVerifications(
     throw invalid('to', SUPPRESSED_TEXT)
   }
 
-  function startedOf(row: VerificationRow, credits_used: Units, codeKey: string): Started {
-    return {
-      verification_id: row.id,
-      status: row.status,
-      to: row.recipient,
-      channel: row.channel,
-      expires_at: row.expires_at,
-      next_send_at: nextSendAt(row),
-      attempts_left: attemptsLeft(row),
-      credits_used,
-      message_id: row.message_id,
-      ...(!row.livemode && { test_code: codeOf(codeKey, sourceOf(row)) }),
-    }
+  /** The key is made after the request was accepted, so that a refusal changes nothing. */
+  async function withTestCode(
+    { workspace_id, mode }: KeyIdentity,
+    data: Started,
+  ): Promise<Started> {
+    if (mode === 'live') return data
+    const row = await storage.read.verifications.byId(workspace_id, data.verification_id)
+    if (!row?.seed) return data
+    return { ...data, test_code: codeOf(await parts.key.get(), sourceOf(row)) }
   }
 
   /** Pauses a country whose codes are not approved, with an event, once. */
@@ -285,7 +284,7 @@ export function createVerifications(
     find: (stores: Writes) => Promise<VerificationRow | null>,
     code: string,
   ): Promise<Checked> {
-    const key = await parts.key()
+    const key = (await parts.key.known()) ?? ''
     const checked = await storage.write(async (stores) => {
       const at = runtime.now()
       const row = await find(stores)
@@ -367,7 +366,8 @@ export function createVerifications(
         row,
         resends: null,
       }
-      return watchedSend(identity, asked, { ...options, compared: request })
+      const sent = await watchedSend(identity, asked, { ...options, compared: request })
+      return { ...sent, data: await withTestCode(identity, sent.data) }
     },
     async resend(identity, id, { channel: given }) {
       const row = mineOnly(identity, await byId(identity, id))
@@ -391,7 +391,7 @@ export function createVerifications(
         row: { ...row, options, sent_at: [], credits_used: units(0), created_at: runtime.now() },
         resends: id,
       }
-      return (await watchedSend(identity, asked)).data
+      return withTestCode(identity, (await watchedSend(identity, asked)).data)
     },
     check: (identity, id, { code }) =>
       checkFound(
@@ -495,6 +495,20 @@ export function createVerifications(
       },
       ({ message_id }) => ({ message_ids: isSent ? [message_id] : [], bulk_id: null }),
     )
+  }
+}
+
+function startedOf(row: VerificationRow, credits_used: Units): Started {
+  return {
+    verification_id: row.id,
+    status: row.status,
+    to: row.recipient,
+    channel: row.channel,
+    expires_at: row.expires_at,
+    next_send_at: nextSendAt(row),
+    attempts_left: attemptsLeft(row),
+    credits_used,
+    message_id: row.message_id,
   }
 }
 

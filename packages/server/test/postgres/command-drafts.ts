@@ -25,6 +25,9 @@ export interface Owner {
   contacts: string[]
   /** Suppressions by channel and address. */
   suppressions: string[]
+  verifications: string[]
+  /** The number of each verification. */
+  numbers: Record<string, string>
   cursors: string[]
   /** Members besides the owner. */
   members: string[]
@@ -424,6 +427,26 @@ function contactDrafts(
       json: { ...traits(), ...(once(2) && { email: `Moved${++count}@Example.com` }) },
     }),
     'contacts.delete': ({ contacts }) => ({ id: contacts.length > 1 ? contacts.pop() : undefined }),
+    'verifications.start': () => ({
+      json: {
+        to: `+25573000${1000 + below(9000)}`,
+        channel: pick(['sms', 'whatsapp']),
+        ...(once(3) && { code_length: 4 + below(7) }),
+      },
+    }),
+    'verifications.check': ({ verifications }) => ({
+      id: verifications.at(-1),
+      json: { code: '123456' },
+    }),
+    'verifications.check_address': () => ({
+      json: { to: `+25573000${1000 + below(9000)}`, code: '123456' },
+    }),
+    'verifications.check_address newest': ({ verifications, numbers }) => ({
+      json: { to: numbers[verifications.at(-1) ?? ''] ?? '+255730001000', code: '123456' },
+    }),
+    'verifications.resend': ({ verifications }) => ({ id: verifications.at(-1), json: {} }),
+    'verifications.cancel': ({ verifications }) => ({ id: verifications.at(-1) }),
+    'verifications.get': ({ verifications }) => ({ id: verifications.at(-1) }),
     'suppressions.list': () => ({
       query: { ...page(), ...(once(3) && { search: pick(['255', 'EXAMPLE', '_']) }) },
     }),

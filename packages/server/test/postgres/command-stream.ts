@@ -79,6 +79,11 @@ const BEFORE: Record<string, readonly string[]> = {
   'bulks.get': ['bulks.send now'],
   'bulks.rejected': ['bulks.send now'],
   'bulks.retry': ['bulks.send now'],
+  'verifications.check': ['verifications.start'],
+  'verifications.check_address': ['verifications.start', 'verifications.check_address newest'],
+  'verifications.resend': ['verifications.start'],
+  'verifications.cancel': ['verifications.start'],
+  'verifications.get': ['verifications.start'],
 }
 
 /** The most requests for an endpoint among the final steps. */
@@ -241,7 +246,10 @@ export function commandStream(
         else owner.webhooks.push(id)
       } else if (endpoint === 'webhooks.test') owner.deliveries.push(data.delivery)
       else if (endpoint === 'webhooks.deliveries') owner.deliveries.push(...data.deliveries)
-      else if (endpoint === 'messages.send') owner.messages.push(data.message_id)
+      else if (endpoint === 'verifications.start') {
+        owner.verifications.push(data.verification_id)
+        owner.numbers[data.verification_id] = data.to
+      } else if (endpoint === 'messages.send') owner.messages.push(data.message_id)
       else if (endpoint === 'bulks.send') {
         const { scheduled_at } = options.json as { scheduled_at?: string }
         const made: { message_id: string }[] = data.messages
@@ -285,6 +293,8 @@ function newOwner(id: string, signup: unknown, mails: Mails): Owner {
     sessions: [UNKNOWN_ID],
     contacts: [UNKNOWN_ID],
     suppressions: [],
+    verifications: [UNKNOWN_ID],
+    numbers: {},
     cursors: [],
     members: [],
     invitations: [],
