@@ -32,6 +32,8 @@ async function invited(email: string): Promise<string> {
 
 /** How many transactions of this database wait for a lock. */
 async function waiting(client: pg.Client): Promise<number> {
+  // In a transaction, PostgreSQL shows the sessions that it showed first.
+  await client.query('select pg_stat_clear_snapshot()')
   const { rows } = await client.query(
     `select count(*)::int as n from pg_stat_activity
      where datname = current_database() and wait_event_type = 'Lock'`,

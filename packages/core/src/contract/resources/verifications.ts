@@ -96,11 +96,14 @@ const channel = z.enum(CHANNELS, {
   error: ({ input }) => (input === undefined ? undefined : channelText(CHANNELS)),
 })
 
+const CODE_TEXT = 'A code has 4 to 10 digits'
+
 const code = z
   .string()
   .max(LIMITS.otp_length)
-  .overwrite((given) => given.replace(/[\s-]+/g, ''))
-  .regex(/^\d{4,10}$/, 'A code has 4 to 10 digits')
+  .regex(/^[\d\s-]+$/, CODE_TEXT)
+  .overwrite((given) => given.replace(/[\s-]/g, ''))
+  .refine((given) => /^\d{4,10}$/.test(given), CODE_TEXT)
   .meta({ example: '482913', description: 'Blanks and hyphens between the digits are ignored.' })
 
 const address = text(LIMITS.email_length).meta({ example: '+14155552671' })
