@@ -42,7 +42,12 @@ export async function setStage(world: World): Promise<Stage> {
   await world.call('GET', '/api/v1/events', { key: callers.owner?.key })
   return {
     ids: Object.values(ids).map(({ lasting }) => lasting),
-    bodies: { 'billing.notify': await notificationFor(world, owner) },
+    bodies: {
+      'billing.notify': await notificationFor(world, owner),
+      // An address must be of its channel.
+      'verifications.start': { to: 'code@example.com', channel: 'email' },
+      'verifications.check_address': { to: 'code-1@example.com', code: '482913' },
+    },
     callOf(operation, { caller, id, choice, query, body, headers }) {
       const real = (name: string) => {
         if (name === 'channel') return 'sms'
