@@ -44,6 +44,7 @@ export async function tour(
   const params = {
     api_keys: { id: text(spare.id) },
     ...(await tourMessages(service, send)),
+    verifications: await tourVerifications(send),
     ...(await tourContacts(send)),
     webhooks: await tourWebhooks(service, send),
     domains: await tourDomains(service, send),
@@ -125,6 +126,20 @@ async function tourMessages({ idle }: WholeService, send: Send) {
   await idle()
   await send('received.list')
   return { messages, bulks }
+}
+
+async function tourVerifications(send: Send) {
+  const to = '+15005550006'
+  const started = await send('verifications.start', { body: { to, channel: 'sms' } })
+  const params = { id: String(started.verification_id) }
+  await send('verifications.get', { params })
+  await send('verifications.list', { query: { status: 'pending' } })
+  await send('verifications.resend', { params, body: { channel: 'sms' } })
+  await send('verifications.check', { params, body: { code: '1234567890' } })
+  await send('verifications.check_address', { body: { to, code: '1234567890' } })
+  await send('verifications.cancel', { params })
+  await send('verifications.stats')
+  return params
 }
 
 async function tourContacts(send: Send) {
