@@ -42,8 +42,8 @@ export async function walkAccountPages(
   await page.goto(await linkOf('reset_password'))
   await expectAccessible(page)
   await expectToFit(page)
-  // The password and the box: the address for password managers is not shown.
-  strictEqual(await page.locator('input:visible').count(), 2)
+  // The password and two boxes: the address for password managers is not shown.
+  strictEqual(await page.locator('input:visible').count(), 3)
   await page.getByLabel('New password').fill('another long one')
   await press('Change the password')
   await heading('Password changed')
