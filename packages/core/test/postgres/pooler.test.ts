@@ -52,6 +52,7 @@ it('a direct connection has sessions, however often it is opened', async () => {
   }
 })
 
+// PgBouncer is a Debian package, which `.ci/debian-peers` installs; a machine without it skips these tests.
 describe.skipIf(!hasPooler)('behind PgBouncer', () => {
   it.each([
     ['one session', { default_pool_size: 1 }],
@@ -155,6 +156,7 @@ describe.skipIf(!hasPooler)('behind PgBouncer', () => {
   })
 })
 
+// As above: PgBouncer may not be installed.
 describe.skipIf(!hasPooler)('a service behind PgBouncer with 3 sessions for 16 connections', () => {
   let between: Pooler
   const bench = benchFor(
