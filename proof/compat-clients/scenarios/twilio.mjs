@@ -270,5 +270,14 @@ await check('list of numbers', async () => {
   }
 })
 
+await check('look-up of a number', async () => {
+  client.lookups.baseUrl = `${service.url}/compat/twilio`
+  const found = await client.lookups.v2.phoneNumbers('+14159929960').fetch()
+  assert.equal(found.valid, true)
+  assert.equal(found.nationalFormat, '(415) 992-9960')
+  const packages = client.lookups.v2.phoneNumbers('+14159929960').fetch({ fields: 'sim_swap' })
+  assert.equal((await refusal(packages)).code, 20001)
+})
+
 receiver.close()
 end()

@@ -30,8 +30,12 @@ export function isErrorCode(code: unknown): code is ErrorCode {
   return typeof code === 'string' && Object.hasOwn(ERRORS, code)
 }
 
+/** What a refusal is about, for code that tells refusals with one error code apart. No answer has it. */
+export type ErrorReason = 'codes_of_address' | 'codes_of_network' | 'codes_paused'
+
 interface SvcErrorOptions {
   details?: ErrorDetail[] | undefined
+  reason?: ErrorReason | undefined
   retry_after_s?: number | undefined
   cause?: unknown
 }
@@ -43,6 +47,7 @@ export class SvcError extends Error {
   readonly status: ErrorStatus
   /** All faults of the request; the text of the first fault is also the message. */
   readonly details?: ErrorDetail[]
+  readonly reason?: ErrorReason
   /** Whole seconds after which the client may retry; sent as `Retry-After`. */
   readonly retry_after_s?: number
 
@@ -53,6 +58,7 @@ export class SvcError extends Error {
     this.code = code
     this.status = ERRORS[code]
     if (more.details) this.details = more.details
+    if (more.reason) this.reason = more.reason
     if (more.retry_after_s !== undefined) this.retry_after_s = more.retry_after_s
   }
 }

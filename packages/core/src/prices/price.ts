@@ -2,6 +2,7 @@ import { parseCredits, type Units, units } from '../contract/fields/units.ts'
 import type { Channel, Content, SmsContent, VoiceContent } from '../contract/resources/content.ts'
 import { heldMinutes } from '../rules/money.ts'
 import { countSegments, encodingOf } from '../sms/index.ts'
+import type { NumberFacts } from './number-facts.ts'
 
 /**
  * The price of one unit as a decimal string of credits, or one price for each prefix of the recipient's number. The longest
@@ -202,3 +203,9 @@ export function countryName(code: string): string {
 }
 
 const NAMES = new Intl.DisplayNames('en', { type: 'region', fallback: 'code' })
+
+/** What the numbering plans say about a number; null if the country is not known. */
+export async function lookUpNumber(text: string, country: string): Promise<NumberFacts | null> {
+  const { numberFacts } = await import('./number-facts.ts')
+  return numberFacts(text, country)
+}

@@ -550,12 +550,16 @@ function refusedCode<Result extends { outcome: string }>(
       throw new SvcError(
         'rate_limit_exceeded',
         `Rate limit exceeded. Try again in ${refusal.retry_after_s} seconds. Too many codes were sent to this ${refusal.of === 'recipient' ? 'address' : 'network'}.`,
-        { retry_after_s: refusal.retry_after_s },
+        {
+          retry_after_s: refusal.retry_after_s,
+          reason: refusal.of === 'recipient' ? 'codes_of_address' : 'codes_of_network',
+        },
       )
     case 'country_paused':
       throw new SvcError(
         'forbidden',
         `Codes to numbers of ${refusal.country} are paused, because too few of them were approved. Please contact support.`,
+        { reason: 'codes_paused' },
       )
     default:
       return result as Exclude<Result, CodeRefusal>

@@ -1,4 +1,4 @@
-import { SvcError } from '@svc/core/contract'
+import { type ErrorReason, SvcError } from '@svc/core/contract'
 import { SUPPRESSED_TEXT } from '@svc/core/operate'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { drainBody, failureOf, noteFailure } from '../../failures.ts'
@@ -103,11 +103,11 @@ function numberOf(failure: SvcError): { status: number; code: number } {
     case 'insufficient_credits':
       return { status: 403, code: CODES.inactive_account }
     case 'forbidden':
-      return { status: 403, code: isPause(failure) ? CODES.country_paused : CODES.unauthorized }
+      return { status: 403, code: codeOfReason(failure) ?? CODES.unauthorized }
     case 'not_found':
       return { status: 404, code: CODES.not_found }
     case 'rate_limit_exceeded':
-      return { status: 429, code: codeOfLimit(failure) }
+      return { status: 429, code: codeOfReason(failure) ?? CODES.too_many_requests }
     case 'validation_error':
       return { status: 400, code: codeOfFault(failure) }
     default:
@@ -115,15 +115,14 @@ function numberOf(failure: SvcError): { status: number; code: number } {
   }
 }
 
-function isPause({ message }: SvcError): boolean {
-  return message.startsWith('Codes to numbers of ')
-}
+const REASONS = {
+  codes_of_address: CODES.too_many_codes,
+  codes_of_network: CODES.network_limit,
+  codes_paused: CODES.country_paused,
+} as const satisfies Record<ErrorReason, number>
 
-function codeOfLimit({ message }: SvcError): number {
-  if (message.endsWith('Too many codes were sent to this address.')) return CODES.too_many_codes
-  return message.endsWith('Too many codes were sent to this network.')
-    ? CODES.network_limit
-    : CODES.too_many_requests
+function codeOfReason({ reason }: SvcError): number | null {
+  return reason === undefined ? null : REASONS[reason]
 }
 
 /** A wrong parameter has another number in Verify's part of the API than in the one of messages. */

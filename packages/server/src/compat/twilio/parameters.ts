@@ -70,8 +70,16 @@ function notUtf8(): SvcError {
   return invalid('', 'The form must be percent-encoded UTF-8')
 }
 
+/** The parameters of a query, which was checked before. */
+export function parametersOf(query: Readonly<Record<string, unknown>>): Parameters {
+  const pairs = Object.entries(query).flatMap(([name, values]) =>
+    [values].flat().map((value): [string, string] => [name, String(value)]),
+  )
+  return grouped(pairs)
+}
+
 /** Groups values by name. They were checked before. */
-export function grouped(pairs: readonly [string, string][]): Parameters {
+function grouped(pairs: readonly [string, string][]): Parameters {
   const found: Record<string, string[]> = Object.create(null)
   for (const [name, value] of pairs) {
     const values = found[name]

@@ -22,8 +22,9 @@ import { answerTwilioFailure, isFault, TwilioError } from './errors.ts'
 import { listCalls } from './list-calls.ts'
 import { listMessages } from './list-messages.ts'
 import { listNumbers } from './list-numbers.ts'
+import { lookupGroup, lookupHandlers } from './lookup.ts'
 import { API_VERSION, PRICE_UNIT, pathOf, receivedRecord, sentRecord } from './message-record.ts'
-import { acceptParameters, Given, grouped, type Parameters } from './parameters.ts'
+import { acceptParameters, Given, type Parameters, parametersOf } from './parameters.ts'
 import { missing, PREFIX, reading, writing } from './routes.ts'
 import { createMessageReader } from './send-message.ts'
 import { verifyGroup, verifyHandlers } from './verify.ts'
@@ -79,7 +80,7 @@ const group = {
   account: endpoint({ ...reading, params, path: ACCOUNT }),
 } satisfies Record<string, Endpoint>
 
-/** Serves Twilio's API for messages, calls and codes below `/compat/twilio`, for the official packages. */
+/** Serves Twilio's API for messages, calls, codes and look-ups below `/compat/twilio`, for the official packages. */
 export function serveTwilio(
   app: FastifyInstance,
   admission: Admission,
@@ -91,6 +92,7 @@ export function serveTwilio(
     scope.setErrorHandler(answerTwilioFailure)
     mount(scope, admission, group, handlersOf(core, now), { readKey: readBasicKey })
     mount(scope, admission, verifyGroup, verifyHandlers(core), { readKey: readBasicKey })
+    mount(scope, admission, lookupGroup, lookupHandlers, { readKey: readBasicKey })
   })
   app.register(
     async (scope) => {
@@ -130,7 +132,7 @@ function handlersOf(core: DecodedCore, now: () => number): Handlers<typeof group
     },
     list(call) {
       ownAccount(call)
-      return listMessages(core, call, queryOf(call.query), at())
+      return listMessages(core, call, parametersOf(call.query), at())
     },
     async get(call) {
       ownAccount(call)
@@ -167,7 +169,7 @@ function handlersOf(core: DecodedCore, now: () => number): Handlers<typeof group
     },
     listCalls(call) {
       ownAccount(call)
-      return listCalls(core, call, queryOf(call.query))
+      return listCalls(core, call, parametersOf(call.query))
     },
     async getCall(call) {
       ownAccount(call)
@@ -177,7 +179,7 @@ function handlersOf(core: DecodedCore, now: () => number): Handlers<typeof group
     },
     listNumbers(call) {
       ownAccount(call)
-      return listNumbers(core, call.workspace_id, queryOf(call.query))
+      return listNumbers(core, call.workspace_id, parametersOf(call.query))
     },
     async balance(call) {
       ownAccount(call)
@@ -306,13 +308,6 @@ function accountRecord({
     uri: pathOf(id),
     subresource_uris: { messages: pathOf(id, '/Messages'), balance: pathOf(id, '/Balance') },
   }
-}
-
-function queryOf(query: Readonly<Record<string, unknown>>): Parameters {
-  const pairs = Object.entries(query).flatMap(([name, values]) =>
-    [values].flat().map((value): [string, string] => [name, String(value)]),
-  )
-  return grouped(pairs)
 }
 
 /** More than any user name and key of the service. */
