@@ -26,6 +26,8 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   lists: async () => (await import('./lists.ts')).run,
   'console-list': async () => (await import('./console-list.ts')).run,
   'postgres-console-list': async () => (await import('./console-list.ts')).runPostgres,
+  codes: async () => (await import('./codes.ts')).run,
+  'postgres-codes': async () => (await import('./codes.ts')).runPostgres,
   metrics: async () => (await import('./metrics.ts')).run,
   overload: async () => (await import('./overload.ts')).run,
   'postgres-lists': async () => (await import('./lists.ts')).runPostgres,
