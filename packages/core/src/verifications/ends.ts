@@ -1,19 +1,11 @@
 import { LIMITS } from '../contract/limits.ts'
 import type { EventKind } from '../contract/resources/events.ts'
 import type { VerificationRow } from '../rows/rows.ts'
+import { endOf } from '../rules/check-codes.ts'
 import { type FanOut, fanOut, type Happening } from '../rules/deliveries.ts'
 import { ended, isPending } from '../rules/verify.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
-
-/** The events about ends; null: none. */
-const END_EVENTS = {
-  pending: null,
-  canceled: null,
-  approved: 'verification.approved',
-  expired: 'verification.expired',
-  max_attempts: 'verification.failed',
-} as const satisfies Record<VerificationRow['status'], EventKind | null>
 
 /** Stores an event of a workspace and queues its deliveries. Returns whether there are deliveries. */
 export async function announce<Kind extends EventKind>(
@@ -36,18 +28,8 @@ export async function announceEnd(
   newId: () => string,
   row: VerificationRow,
 ): Promise<boolean> {
-  const event = END_EVENTS[row.status]
-  if (event === null) return false
-  const { workspace_id, id, recipient, channel, status, attempts, credits_used } = row
-  const { metadata, livemode, updated_at: occurred_at } = row
-  return announce(stores, newId, {
-    event,
-    workspace_id,
-    data: {
-      ...{ verification_id: id, to: recipient, channel, status, attempts, credits_used },
-      ...{ metadata, livemode, occurred_at },
-    },
-  })
+  const end = endOf(row)
+  return end !== null && announce(stores, newId, end)
 }
 
 /** Ends the verifications whose code expired, with an event each, and removes those that ended long ago. */

@@ -30,15 +30,17 @@ import {
 } from '../messages/acceptance.ts'
 import type { BulkParts } from '../messages/bulk-accept.ts'
 import { testUseOf } from '../messages/test-usage.ts'
-import type { VerificationRow } from '../rows/rows.ts'
+import type { VerificationCountRow, VerificationPauseRow, VerificationRow } from '../rows/rows.ts'
+import type { CodeCheck } from '../rules/check-codes.ts'
+import { HOUR_MS } from '../rules/count-changes.ts'
 import { SUPPRESSED_TEXT } from '../rules/recipients.ts'
 import {
   attemptsLeft,
   type CodeRefusal,
   codeWindows,
-  decideCheck,
   ended,
   isPending,
+  isRecent,
   NO_COUNTRY,
   nextSendAt,
   sourceOf,
@@ -46,9 +48,7 @@ import {
 } from '../rules/verify.ts'
 import { codeOf, isSameCode, maskOf, withCode } from '../secrets/codes.ts'
 import type { CodeKey } from '../secrets/secrets.ts'
-import type { Writes } from '../storage/ports/storage.ts'
-import { announce, announceEnd } from './ends.ts'
-import { statsOf, statsSince } from './stats.ts'
+import { announce } from './ends.ts'
 
 type Started = Data<typeof endpoints.start>
 type Checked = Data<typeof endpoints.check>
@@ -124,6 +124,10 @@ interface Asked {
   resends: string | null
 }
 
+/** A changed name counts after this time. */
+const BRAND_MS = 1_000
+const BRANDS_MAX = 10_000
+
 const ROUTE = 'verifications.start'
 const NOT_FOUND = 'Verification not found'
 
@@ -131,7 +135,20 @@ export function createVerifications(
   parts: BulkParts & { key: CodeKey; onQueued: () => void },
 ): Verifications<'decoded'> {
   const { storage, runtime, quotas, priceOf, sequences } = parts
+  const brands = new Map<string, { brand: string; read_ms: number }>()
   const watched = watchAccepts(runtime.telemetry, parts.tracing)
+
+  /** The name of a workspace in its texts. Each read takes as long as an accept, so names are kept for a short time. */
+  async function brandOf(workspaceId: string): Promise<string> {
+    const now_ms = runtime.elapsed()
+    const known = brands.get(workspaceId)
+    if (known && now_ms - known.read_ms < BRAND_MS) return known.brand
+    const workspace = await storage.read.workspaces.byId(workspaceId)
+    const brand = workspace?.sender_name ?? workspace?.name ?? ''
+    if (brands.size >= BRANDS_MAX) brands.clear()
+    brands.set(workspaceId, { brand, read_ms: now_ms })
+    return brand
+  }
 
   async function send(
     identity: KeyIdentity,
@@ -141,8 +158,7 @@ export function createVerifications(
     const at = row.created_at
     const { idempotency_key: key, compared } = options
     const { from, template, domain, app_hash } = row.options
-    const workspace = await storage.read.workspaces.byId(identity.workspace_id)
-    const brand = workspace?.sender_name ?? workspace?.name ?? ''
+    const brand = await brandOf(identity.workspace_id)
     const mask = maskOf(row.code_length)
     const { codeContent } = await texts()
     const text = codeContent({
@@ -280,32 +296,32 @@ export function createVerifications(
     parts.onQueued()
   }
 
-  async function checkFound(
-    find: (stores: Writes) => Promise<VerificationRow | null>,
+  async function checkCode(
+    { workspace_id, mode }: KeyIdentity,
+    of: CodeCheck['of'],
     code: string,
   ): Promise<Checked> {
     const key = (await parts.key.known()) ?? ''
-    const checked = await storage.write(async (stores) => {
-      const at = runtime.now()
-      const row = await find(stores)
-      // An unknown verification takes the time of a known one.
-      const source = row?.seed ? sourceOf(row) : { seed: '', length: code.length }
-      const isTestCode = row?.livemode === false && code === '0'.repeat(row.code_length)
-      const isRight = isSameCode(code, codeOf(key, source)) || isTestCode
-      if (!row) return null
-      const { status, changed, count } = decideCheck(row, isRight, at)
-      if (changed) await stores.verifications.change(changed)
-      if (count) await stores.verifications.count(count)
-      const isAnnounced = changed !== null && (await announceEnd(stores, runtime.id, changed))
-      return { status, row: changed ?? row, isAnnounced }
-    })
+    const [checked] = await storage.hot.checkCodes([
+      {
+        workspace_id,
+        livemode: mode === 'live',
+        of,
+        isRight(row) {
+          // An unknown verification takes the time of a known one.
+          const source = row?.seed ? sourceOf(row) : { seed: '', length: code.length }
+          const isTestCode = row?.livemode === false && code === '0'.repeat(row.code_length)
+          return isSameCode(code, codeOf(key, source)) || isTestCode
+        },
+        at: runtime.now(),
+      },
+    ])
     if (!checked) throw new SvcError('not_found', NOT_FOUND)
-    const { status, row, isAnnounced } = checked
-    if (isAnnounced) parts.onQueued()
+    const { status, verification } = checked
     if (status === 'used') {
       throw new SvcError('not_found', 'This verification was approved before: a code works once')
     }
-    return { verification_id: row.id, status, attempts_left: attemptsLeft(row) }
+    return { verification_id: verification.id, status, attempts_left: attemptsLeft(verification) }
   }
 
   async function byId(viewer: Viewer, id: string): Promise<VerificationRow> {
@@ -393,18 +409,11 @@ export function createVerifications(
       }
       return withTestCode(identity, (await watchedSend(identity, asked)).data)
     },
-    check: (identity, id, { code }) =>
-      checkFound(
-        async ({ verifications }) =>
-          mineOnly(identity, await verifications.lock(identity.workspace_id, id)),
-        code,
-      ),
-    checkAddress: (identity, { to, code }) =>
-      checkFound(({ verifications }) => {
-        const { workspace_id, mode } = identity
-        const of = { workspace_id, recipient: addressOf(to), livemode: mode === 'live' }
-        return verifications.lockNewest(of, codeWindows(runtime.now()).recent)
-      }, code),
+    check: (identity, id, { code }) => checkCode(identity, { id }, code),
+    checkAddress(identity, { to, code }) {
+      const since = codeWindows(runtime.now()).recent
+      return checkCode(identity, { recipient: addressOf(to), since }, code)
+    },
     async cancel(viewer, id) {
       const { workspace_id } = await byId(viewer, id)
       const row = await storage.write(async ({ verifications }) => {
@@ -420,19 +429,13 @@ export function createVerifications(
       return shownVerification(row, runtime.now())
     },
     async approve(viewer, id) {
-      const { workspace_id } = await byId(viewer, id)
-      const { row, isAnnounced } = await storage.write(async (stores) => {
-        const found = await stores.verifications.lock(workspace_id, id)
-        const at = runtime.now()
-        if (!found || !isPending(found, at)) throw overError(found)
-        const { changed, count } = decideCheck(found, true, at)
-        const row = changed ?? found
-        await stores.verifications.change(row)
-        if (count) await stores.verifications.count(count)
-        return { row, isAnnounced: await announceEnd(stores, runtime.id, row) }
-      })
-      if (isAnnounced) parts.onQueued()
-      return shownVerification(row, runtime.now())
+      const { workspace_id, livemode } = await byId(viewer, id)
+      const isRight = () => true
+      const [checked] = await storage.hot.checkCodes([
+        { workspace_id, livemode, of: { id }, isRight, at: runtime.now() },
+      ])
+      if (checked?.status !== 'approved') throw overError(checked?.verification ?? null)
+      return shownVerification(checked.verification, runtime.now())
     },
     async get(viewer, id) {
       return shownVerification(await byId(viewer, id), runtime.now())
@@ -592,4 +595,39 @@ function shownVerification(row: VerificationRow, now: Date): CodeVerification {
     next_send_at: nextSendAt(row),
     ended_at: row.ended_at,
   }
+}
+
+/** The counts of a country in a period. */
+type CountryCounts = Omit<VerificationCountRow, 'workspace_id' | 'hour'>
+
+/** The begin of the last days. The counts are by hour, so it is a whole hour. */
+function statsSince(now: Date, days: number): Date {
+  return new Date(Math.floor(now.getTime() / HOUR_MS - 24 * days) * HOUR_MS)
+}
+
+/** Adds the conversions and the total to counts of countries. */
+function statsOf(
+  { since, now }: { since: Date; now: Date },
+  counts: readonly CountryCounts[],
+  pauses: readonly VerificationPauseRow[],
+): VerificationStats {
+  const total = { sent: 0, approved: 0, credits_used: units(0) }
+  for (const { sent, approved, credits_used } of counts) {
+    total.sent += sent
+    total.approved += approved
+    total.credits_used = units(total.credits_used + credits_used)
+  }
+  return {
+    since,
+    total: { ...total, conversion: conversionOf(total) },
+    countries: counts.map((one) => ({ ...one, conversion: conversionOf(one) })),
+    paused: pauses
+      .filter((one) => one.allowed_until === null && isRecent(one, now))
+      .map(({ country, paused_at, sent, approved }) => ({ country, paused_at, sent, approved })),
+  }
+}
+
+/** A code that was sent before the period can be approved in it, so there may be more approvals than messages. */
+function conversionOf({ sent, approved }: Pick<CountryCounts, 'sent' | 'approved'>): number | null {
+  return sent === 0 ? null : Math.min(1, approved / sent)
 }

@@ -3,7 +3,7 @@ import { units } from '../../src/contract/fields/units.ts'
 import { LIMITS } from '../../src/contract/limits.ts'
 import type { VerificationRow } from '../../src/rows/rows.ts'
 import type { AcceptRequest } from '../../src/rules/accept.ts'
-import { type CodeRequest, decideCheck, ended } from '../../src/rules/verify.ts'
+import { type CodeRequest, ended } from '../../src/rules/verify.ts'
 import { codeSourceOf } from '../../src/secrets/codes.ts'
 import { benchFor, type OpenStorage, only } from './bench.ts'
 
@@ -33,17 +33,29 @@ export function verificationsContract(open: OpenStorage): void {
   const numbers = (count: number, from = 0) =>
     Array.from({ length: count }, (_, i) => `+2557${String(from + i).padStart(8, '0')}`)
 
-  /** Checks a code as the feature does, and tells its result. */
-  function check(of: VerificationRow, isRight: boolean): Promise<string> {
+  /** Checks a code of a verification, and returns the result. */
+  async function check({ workspace_id, livemode, id }: VerificationRow, isRight: boolean) {
+    const at = bench.clock.now()
+    const [result] = await bench.storage.hot.checkCodes([
+      { workspace_id, livemode, of: { id }, isRight: () => isRight, at },
+    ])
+    return result?.status ?? 'unknown'
+  }
+
+  /** Ends a pending verification in a transaction of its own. Returns whether it was pending. */
+  function end(
+    { workspace_id, id }: VerificationRow,
+    status: 'canceled' | 'expired',
+  ): Promise<boolean> {
     return bench.storage.write(async ({ verifications }) => {
-      const row = await verifications.lock(of.workspace_id, of.id)
-      if (!row) return 'unknown'
-      const { status, changed, count } = decideCheck(row, isRight, bench.clock.now())
-      if (changed) await verifications.change(changed)
-      if (count) await verifications.count(count)
-      return status
+      const row = await verifications.lock(workspace_id, id)
+      if (row?.status !== 'pending') return false
+      await verifications.change(ended(row, status, bench.clock.now()))
+      return true
     })
   }
+  const cancel = (row: VerificationRow) => end(row, 'canceled')
+  const expire = (row: VerificationRow) => end(row, 'expired')
 
   it('begins with the message that carries its code, and the debit', async () => {
     const id = await bench.workspace(units(10_000_000))
@@ -263,6 +275,126 @@ export function verificationsContract(open: OpenStorage): void {
       Array.from({ length: 8 }, () => check(rightOf as VerificationRow, true)),
     )
     expect(approvals.sort()).toEqual(['approved', ...Array(7).fill('used')])
+  })
+
+  it('counts the codes of one batch one after another, by id and by address', async () => {
+    const id = await bench.workspace(units(10_000_000))
+    const request = asking(id)
+    await accept([request])
+    const row = (await stored(request)) as VerificationRow
+    const at = bench.clock.now()
+    const since = new Date(at.getTime() - HOUR_MS)
+    const { workspace_id, livemode, recipient } = row
+    const other = { workspace_id, livemode: !livemode, of: { id: row.id }, at }
+    const asked: (VerificationRow | null)[] = []
+    const results = await bench.storage.hot.checkCodes([
+      ...Array.from({ length: 4 }, (_, i) => ({
+        ...{ workspace_id, livemode, at, isRight: () => false },
+        of: i % 2 === 0 ? { id: row.id } : { recipient, since },
+      })),
+      { ...other, isRight: (row) => asked.push(row) > 0 },
+      { ...other, livemode, of: { recipient, since: at }, isRight: (row) => asked.push(row) > 0 },
+      { ...other, livemode, of: { recipient, since }, isRight: () => true },
+      { ...other, livemode, of: { id: row.id }, isRight: () => true },
+    ])
+    expect(results.map((one) => one && [one.status, one.verification.attempts])).toEqual([
+      ...[1, 2, 3, 4].map((attempts) => ['pending', attempts]),
+      null,
+      null,
+      ['approved', 4],
+      ['used', 4],
+    ])
+    // Unknown verifications cost the comparison of a known one.
+    expect(asked).toEqual([null, null])
+    expect(await stored(request)).toMatchObject({ status: 'approved', attempts: 4, seed: null })
+    const counted = await bench.storage.read.verifications.totals(id, new Date(0))
+    expect(counted).toEqual([
+      { country: 'TZ', sent: 1, approved: 1, credits_used: row.credits_used },
+    ])
+    await bench.reopen()
+  })
+
+  it('checks the newest verification of an address', async () => {
+    const id = await bench.workspace(units(10_000_000))
+    const first = asking(id)
+    await accept([first])
+    bench.clock.step(LIMITS.verification_cooldown_s * 1000)
+    const newer = asking(id, { code_length: 8 })
+    await accept([newer])
+    const { recipient, livemode, id: newest } = (await stored(newer)) as VerificationRow
+    const at = bench.clock.now()
+    const of = { recipient, since: new Date(at.getTime() - HOUR_MS) }
+    const [result] = await bench.storage.hot.checkCodes([
+      { workspace_id: id, livemode, of, isRight: () => true, at },
+    ])
+    expect(result).toMatchObject({ status: 'approved', verification: { id: newest } })
+  })
+
+  it('approves until its end, and not at it', async () => {
+    const id = await bench.workspace(units(10_000_000))
+    const request = asking(id)
+    await accept([request])
+    const row = (await stored(request)) as VerificationRow
+    bench.clock.step(row.expires_at.getTime() - bench.clock.now().getTime())
+    const statuses = await Promise.all([check(row, true), check(row, true), expire(row)])
+    expect(statuses).toEqual(['expired', 'expired', expect.any(Boolean)])
+    expect(await stored(request)).toMatchObject({
+      status: 'expired',
+      seed: null,
+      ended_at: row.expires_at,
+    })
+  })
+
+  it('loses no wrong code while the code is sent again', async () => {
+    const id = await bench.workspace(units(10_000_000))
+    const request = asking(id)
+    await accept([request])
+    const row = (await stored(request)) as VerificationRow
+    bench.clock.step(LIMITS.verification_cooldown_s * 1000)
+    const again = asking(id, {}, row.id)
+    const [[sent], ...checked] = await Promise.all([
+      outcomes([again]),
+      ...Array.from({ length: 4 }, () => check(row, false)),
+    ])
+    expect([sent, ...checked]).toEqual(['accepted', ...Array(4).fill('pending')])
+    expect(await stored(request)).toMatchObject({
+      status: 'pending',
+      attempts: 4,
+      sent_at: { length: 2 },
+    })
+  })
+
+  it('is approved or sent again, but never pending after its approval', async () => {
+    const id = await bench.workspace(units(50_000_000))
+    const requests = numbers(8).map((recipient) => asking(id, { recipient }))
+    await accept(requests)
+    bench.clock.step(LIMITS.verification_cooldown_s * 1000)
+    await Promise.all(
+      requests.map(async (request) => {
+        const row = (await stored(request)) as VerificationRow
+        const again = asking(id, { recipient: row.recipient }, row.id)
+        const [[sent], approved] = await Promise.all([outcomes([again]), check(row, true)])
+        expect(approved).toBe('approved')
+        const { status, sent_at } = (await stored(request)) as VerificationRow
+        expect(status).toBe('approved')
+        expect(sent_at).toHaveLength(sent === 'accepted' ? 2 : 1)
+        expect(['accepted', 'code_over']).toContain(sent)
+      }),
+    )
+  })
+
+  it('is either approved or canceled', async () => {
+    const id = await bench.workspace(units(50_000_000))
+    const requests = numbers(8).map((recipient) => asking(id, { recipient }))
+    await accept(requests)
+    await Promise.all(
+      requests.map(async (request) => {
+        const row = (await stored(request)) as VerificationRow
+        const [checked, isCanceled] = await Promise.all([check(row, true), cancel(row)])
+        expect(checked).toBe(isCanceled ? 'canceled' : 'approved')
+        expect((await stored(request))?.status).toBe(checked)
+      }),
+    )
   })
 
   it('is due after its end, and is removed later with the counts', async () => {

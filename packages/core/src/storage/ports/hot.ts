@@ -1,5 +1,6 @@
 import type { ApiKeyRow } from '../../rows/rows.ts'
 import type { AcceptRequest, AcceptResult } from '../../rules/accept.ts'
+import type { CheckResult, CodeCheck } from '../../rules/check-codes.ts'
 import type { ClaimedMessage, Route, Routed } from '../../rules/claim.ts'
 import type { ClaimedDelivery, ClaimOfNewDeliveries } from '../../rules/deliveries.ts'
 import type { TestPace } from '../../rules/delivery-times.ts'
@@ -46,6 +47,11 @@ export interface HotVerbs {
    * change, all in one transaction. Returns the outcome for each message.
    */
   cancel(request: CancelRequest): Promise<CancelOutcome[]>
+  /**
+   * Checks codes of verifications, in one transaction, and counts each wrong code: simultaneous guesses get no more
+   * attempts than one after another. Announces the ends.
+   */
+  checkCodes(checks: readonly CodeCheck[]): Promise<CheckResult[]>
   /** Gives a message that no worker has begun to send a new time, with a report in its history. */
   reschedule(request: RescheduleRequest): Promise<RescheduleOutcome>
   /**

@@ -25,6 +25,7 @@ import { createQueue, inTurn, type Queue } from './engine/queue.ts'
 import { createWaker, type Waker } from './engine/wake.ts'
 import { prepareAccept } from './verbs/accept.ts'
 import { prepareAdmission, prepareSweepCounters } from './verbs/admission.ts'
+import { prepareCheckCodes } from './verbs/check-codes.ts'
 import { prepareClaimDeliveries } from './verbs/claim-deliveries.ts'
 import { prepareClaimMessages, prepareRedate } from './verbs/claim-messages.ts'
 
@@ -188,6 +189,11 @@ function hotVerbs(parts: {
     claimMessages: inTurn(claims(), claimMessages),
     settle: gather(settling.settle, settlements, bounds),
     cancel: inTurn(settlements, settling.cancel),
+    checkCodes: gather(
+      prepareCheckCodes(database, t, { ...onDeliveries, newId }),
+      batches(),
+      bounds,
+    ),
     reschedule: inTurn(settlements, reschedule),
     claimDeliveries: inTurn(claims(), claimDeliveries),
     recordDeliveries: gather(

@@ -4,11 +4,7 @@ import type { Units } from '../../contract/fields/units.ts'
 import type { Channel } from '../../contract/resources/content.ts'
 import type { VerificationStatus } from '../../contract/resources/verifications.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
-import type {
-  VerificationCountRow,
-  VerificationPauseRow,
-  VerificationRow,
-} from '../../rows/rows.ts'
+import type { VerificationPauseRow, VerificationRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
 import { isBelow, removeOldest, type StoreDialect } from './queries.ts'
 
@@ -19,6 +15,9 @@ export interface VerificationFilter {
   channel?: Channel | undefined
   recipient?: string | undefined
 }
+
+/** The columns that a check changes. */
+export const CHECKED_COLUMNS = ['status', 'seed', 'attempts', 'updated_at', 'ended_at'] as const
 
 export function verificationStore(
   db: Db,
@@ -95,52 +94,11 @@ export function verificationStore(
       async lock(workspaceId: string, id: string): Promise<VerificationRow | null> {
         return (await locked(db.select().from(t).where(mine(workspaceId, id))))[0] ?? null
       },
-      /** The newest verification of an address since a time, locked until the transaction ends. */
-      async lockNewest(
-        {
-          workspace_id,
-          recipient,
-          livemode,
-        }: Pick<VerificationRow, 'workspace_id' | 'recipient' | 'livemode'>,
-        since: Date,
-      ): Promise<VerificationRow | null> {
-        const theirs = and(
-          eq(t.workspace_id, workspace_id),
-          eq(t.recipient, recipient),
-          eq(t.livemode, livemode),
-          gt(t.created_at, since),
-        )
-        const found = db.select().from(t).where(theirs).orderBy(desc(t.created_at), desc(t.id))
-        return (await locked(found.limit(1)))[0] ?? null
-      },
       /** Stores status, attempts and end of a locked verification. */
-      async change({
-        workspace_id,
-        id,
-        status,
-        seed,
-        attempts,
-        updated_at,
-        ended_at,
-      }: VerificationRow): Promise<void> {
-        await db
-          .update(t)
-          .set({ status, seed, attempts, updated_at, ended_at })
-          .where(mine(workspace_id, id))
-      },
-      async count(change: VerificationCountRow): Promise<void> {
-        const { sent, approved, credits_used } = counts
-        await db
-          .insert(counts)
-          .values(change)
-          .onConflictDoUpdate({
-            target: [counts.workspace_id, counts.country, counts.hour],
-            set: {
-              sent: sql`${sent} + ${change.sent}`,
-              approved: sql`${approved} + ${change.approved}`,
-              credits_used: sql`${credits_used} + ${change.credits_used}`,
-            },
-          })
+      async change(row: VerificationRow): Promise<void> {
+        const { status, seed, attempts, updated_at, ended_at } = row
+        const set = { status, seed, attempts, updated_at, ended_at }
+        await db.update(t).set(set).where(mine(row.workspace_id, row.id))
       },
       /** Notes that a country is paused; false if this was noted after `since`, or if an operator allows it since then. */
       async notePause(pause: VerificationPauseRow, since: Date): Promise<boolean> {

@@ -3,7 +3,7 @@ import { SETTLED_COLUMNS } from '../../../rows/messages.ts'
 import type { MessagePartRow, MessageQueueRow } from '../../../rows/rows.ts'
 import type { Tables } from '../../../rows/tables.ts'
 import type { Entry } from '../../../rules/decide.ts'
-import { ENDPOINT_COLUMNS, type SubscribedWebhook } from '../../../rules/deliveries.ts'
+import type { SubscribedWebhook } from '../../../rules/deliveries.ts'
 import {
   type CancelOutcome,
   type CancelRequest,
@@ -27,7 +27,13 @@ import { CONVERSATION_CONFLICT } from '../../stores/conversations.ts'
 
 import { type Database, statement, type Transaction } from '../engine/database.ts'
 import { dueAt, insertInto, namesOf, removeFrom, updateOf } from '../engine/rows.ts'
-import { addCounts, creditRows, placeEvents } from './shared-rows.ts'
+import {
+  addCounts,
+  creditRows,
+  lookUpSubscribers,
+  placeEvents,
+  prepareWriteEvents,
+} from './shared-rows.ts'
 
 /**
  * The verbs `settle` and `cancel` on PostgreSQL: lock, look up, plan, write; two round trips. Rows are locked kind by
@@ -97,8 +103,6 @@ export function prepareSettle(
   }
 }
 
-type Nullable<T> = { [K in keyof T]: T[K] | null }
-
 /** Ids for a transaction that may be repeated: each try gets those of the try before it, which wrote nothing. */
 export function repeatableIds(newId: () => string): () => () => string {
   const drawn: string[] = []
@@ -109,10 +113,6 @@ export function repeatableIds(newId: () => string): () => () => string {
       return drawn[next++] as string
     }
   }
-}
-
-function isSubscriber(row: Nullable<SubscribedWebhook>): row is SubscribedWebhook {
-  return row.id !== null
 }
 
 interface LookedUp extends SettleState {
@@ -160,16 +160,6 @@ function prepareLookUp(t: Tables) {
      join message_parts p on p.workspace_id = r.workspace_id and p.message_id = r.id
      order by p.message_id, p.attempt, p.number`,
   )
-  // The webhooks are locked against removal, because otherwise a delivery could be queued for a removed webhook. Without
-  // webhooks there is one row, with the state of the log of events and an id of null.
-  const findSubscribers = statement<{ keeps_events: boolean | null } & Nullable<SubscribedWebhook>>(
-    'find_subscribers',
-    `with subscribers as (
-       select id, workspace_id, events, mode, format, ${ENDPOINT_COLUMNS.join(', ')} from webhooks
-       where workspace_id = any($1::text[]) and is_active and callback_origin is null order by workspace_id, id for key share)
-     select (select is_kept from event_log_state where name = 'events') as keeps_events, s.*
-     from (select 1) one left join subscribers s on true`,
-  )
   return async (tx: Transaction, settlements: readonly Settlement[]): Promise<LookedUp> => {
     const workspaces = settlements.map(({ workspace_id }) => workspace_id)
     const ids = settlements.map(({ message_id }) => message_id)
@@ -193,13 +183,12 @@ function prepareLookUp(t: Tables) {
             called.map(({ workspace_id }) => workspace_id),
             called.map(({ message_id }) => message_id),
           ),
-      tx.rows(findSubscribers, [...new Set(workspaces)]),
+      lookUpSubscribers(tx, workspaces),
     ])
     const state: LookedUp = {
-      keeps_events: subscribers[0]?.keeps_events === true,
+      ...subscribers,
       messages: new Map(messages.map((message) => [message.id, message])),
       queue: new Map(queued.map((row) => [row.message_id, row])),
-      subscribers: new Map(),
       accounts,
       parts: new Map(),
       entries_about: new Map(),
@@ -210,12 +199,6 @@ function prepareLookUp(t: Tables) {
     }
     for (const part of parts) {
       state.parts.set(part.message_id, [...(state.parts.get(part.message_id) ?? []), part])
-    }
-    for (const { keeps_events: _, ...subscriber } of subscribers) {
-      if (!isSubscriber(subscriber)) continue
-      const known = state.subscribers.get(subscriber.workspace_id)
-      if (known) known.push(subscriber)
-      else state.subscribers.set(subscriber.workspace_id, [subscriber])
     }
     return state
   }
@@ -275,12 +258,7 @@ function prepareWrite(t: Tables, clock: Clock) {
     CONVERSATION_CONFLICT,
   )
   const insertSuppressions = insertInto('settle_suppressions', t.suppressions, {}, KEEP)
-  const insertEvents = insertInto('insert_events', t.events)
-  const insertDeliveries = insertInto('insert_deliveries', t.deliveries)
-  const insertQueued = insertInto('queue_deliveries', t.delivery_queue, {
-    due_at: dueAt('r.due_at', '$3'),
-    set_at: dueAt('r.set_at', '$3'),
-  })
+  const writeEvents = prepareWriteEvents(t, clock)
   return (tx: Transaction, plan: SettlePlan, settlements: readonly Settlement[]): void => {
     const plannedAt = new Map(settlements.map(({ message_id, at }) => [message_id, at]))
     tx.write(updateMessages, plan.messages)
@@ -304,16 +282,7 @@ function prepareWrite(t: Tables, clock: Clock) {
     )
     credits.store(tx, plan.accounts, plan.entries)
     tx.write(endHolds, plan.ended_holds)
-    tx.write(insertEvents, plan.events)
-    tx.write(insertDeliveries, plan.deliveries)
-    tx.write(
-      insertQueued,
-      plan.delivery_queue.map((row) => {
-        const at = row.set_at ?? row.due_at
-        return { ...row, due_at: clock.sent(row.due_at, at), set_at: clock.sent(at, at) }
-      }),
-      clock.origin,
-    )
+    writeEvents(tx, plan)
     // The counts come last, right before the commit: other transactions accept messages of the same workspaces.
     tx.write(addCounts, plan.counts)
   }

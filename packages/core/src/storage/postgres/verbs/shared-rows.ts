@@ -19,10 +19,12 @@ import {
   type Entry,
   relativeEntry,
 } from '../../../rules/decide.ts'
+import { ENDPOINT_COLUMNS, type FanOut, type SubscribedWebhook } from '../../../rules/deliveries.ts'
 import { suppressedAddresses, suppressionKey } from '../../../rules/recipients.ts'
 import { type CodeState, codeKeys, codeWindows, emptyCodeState } from '../../../rules/verify.ts'
+import type { Clock } from '../../queueing.ts'
 import { type RowsStatement, statement, type Transaction } from '../engine/database.ts'
-import { insertInto, namesOf, updateOf } from '../engine/rows.ts'
+import { dueAt, insertInto, namesOf, updateOf } from '../engine/rows.ts'
 
 /** Accounts and their ledger entries, as the verbs that move credits read and write them. */
 export function creditRows(t: Tables) {
@@ -125,6 +127,61 @@ export function placeEvents(tx: Transaction, events: readonly EventRow[]): void 
     events.map(({ workspace_id }) => workspace_id),
     events.map(({ id }) => id),
   )
+}
+
+type Nullable<T> = { [K in keyof T]: T[K] | null }
+
+// The webhooks are locked against removal, because otherwise a delivery could be queued for a removed webhook. Without
+// webhooks there is one row, with the state of the log of events and an id of null.
+const findSubscribers = statement<{ keeps_events: boolean | null } & Nullable<SubscribedWebhook>>(
+  'find_subscribers',
+  `with subscribers as (
+     select id, workspace_id, events, mode, format, ${ENDPOINT_COLUMNS.join(', ')} from webhooks
+     where workspace_id = any($1::text[]) and is_active and callback_origin is null order by workspace_id, id for key share)
+   select (select is_kept from event_log_state where name = 'events') as keeps_events, s.*
+   from (select 1) one left join subscribers s on true`,
+)
+
+/** The webhooks of workspaces that may get their events, and whether events are kept without webhooks. */
+export async function lookUpSubscribers(
+  tx: Transaction,
+  workspaceIds: Iterable<string>,
+): Promise<{ keeps_events: boolean; subscribers: Map<string, SubscribedWebhook[]> }> {
+  const rows = await tx.rows(findSubscribers, [...new Set(workspaceIds)])
+  const subscribers = new Map<string, SubscribedWebhook[]>()
+  for (const { keeps_events: _, ...subscriber } of rows) {
+    if (!isSubscriber(subscriber)) continue
+    const known = subscribers.get(subscriber.workspace_id)
+    if (known) known.push(subscriber)
+    else subscribers.set(subscriber.workspace_id, [subscriber])
+  }
+  return { keeps_events: rows[0]?.keeps_events === true, subscribers }
+}
+
+function isSubscriber(row: Nullable<SubscribedWebhook>): row is SubscribedWebhook {
+  return row.id !== null
+}
+
+/** Writes events, their deliveries and the queue rows of these. */
+export function prepareWriteEvents(t: Tables, clock: Clock) {
+  const insertEvents = insertInto('insert_events', t.events)
+  const insertDeliveries = insertInto('insert_deliveries', t.deliveries)
+  const insertQueued = insertInto('queue_deliveries', t.delivery_queue, {
+    due_at: dueAt('r.due_at', '$3'),
+    set_at: dueAt('r.set_at', '$3'),
+  })
+  return (tx: Transaction, { events, deliveries, delivery_queue }: FanOut): void => {
+    tx.write(insertEvents, events)
+    tx.write(insertDeliveries, deliveries)
+    tx.write(
+      insertQueued,
+      delivery_queue.map((row) => {
+        const at = row.set_at ?? row.due_at
+        return { ...row, due_at: clock.sent(row.due_at, at), set_at: clock.sent(at, at) }
+      }),
+      clock.origin,
+    )
+  }
 }
 
 /** SQL: the suppressed recipients, as `s`, of messages whose values `suppressedOf` returns. */

@@ -18,6 +18,7 @@ import type { HotVerbs } from '../../ports/hot.ts'
 import { createClockSteps, type GivenLanes } from '../../queueing.ts'
 
 import { prepareAccept } from '../verbs/accept.ts'
+import { prepareCheckCodes } from '../verbs/check-codes.ts'
 import { prepareClaimDeliveries } from '../verbs/claim-deliveries.ts'
 import { prepareClaimMessages } from '../verbs/claim-messages.ts'
 import { prepareRecordDeliveries } from '../verbs/record-deliveries.ts'
@@ -51,6 +52,7 @@ export interface Engine
     | 'claimMessages'
     | 'settle'
     | 'cancel'
+    | 'checkCodes'
     | 'reschedule'
     | 'claimDeliveries'
     | 'recordDeliveries'
@@ -183,6 +185,13 @@ export function openEngine(
     onSettled: telemetry && ((plan) => writer.afterCommit(() => reportSettled(telemetry, plan))),
     onLogged,
   })
+  const checkCodes = prepareCheckCodes(connection, t, {
+    steps,
+    lanes,
+    afterCommit: writer.afterCommit,
+    onLogged,
+    newId: context.newId,
+  })
   const reschedule = prepareReschedule(connection, t, context)
   const recordDeliveries = prepareRecordDeliveries(connection, t, {
     ...context,
@@ -221,6 +230,7 @@ export function openEngine(
     claimMessages: writer.inBackground(claimMessages),
     settle: gather(settling.settle, runInBackground, bounds),
     cancel: (request) => run(() => settling.cancel(request)),
+    checkCodes: gather(checkCodes, run, { batch_max: BATCH_MAX, onJoin: writer.grew }),
     reschedule: (request) => run(() => reschedule(request)),
     claimDeliveries: writer.inBackground(claimDeliveries),
     recordDeliveries: gather(recordDeliveries, runInBackground, bounds),

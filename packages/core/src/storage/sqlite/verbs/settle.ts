@@ -1,6 +1,6 @@
 import { SETTLED_COLUMNS } from '../../../rows/messages.ts'
 import type { Tables } from '../../../rows/tables.ts'
-import { ENDPOINT_COLUMNS, type SubscribedWebhook } from '../../../rules/deliveries.ts'
+import type { SubscribedWebhook } from '../../../rules/deliveries.ts'
 import {
   type CancelOutcome,
   type CancelRequest,
@@ -19,8 +19,8 @@ import {
 import { type ClockSteps, type GivenLanes, queueDeliveries } from '../../queueing.ts'
 import { CONVERSATION_CONFLICT } from '../../stores/conversations.ts'
 import type { Connection } from '../engine/connection.ts'
-import { insertAll, insertInto, namesOf, selectFrom, updateOf } from '../engine/rows.ts'
-import { addCounts, creditRows, prepareEventLog } from './shared-rows.ts'
+import { insertInto, namesOf, selectFrom, updateOf } from '../engine/rows.ts'
+import { addCounts, creditRows, eventRows, prepareEventLog } from './shared-rows.ts'
 
 /** The verbs `settle` and `cancel` on SQLite: look up, plan, write, inside the writer's transaction. */
 export function prepareSettle(
@@ -110,15 +110,7 @@ function prepareLookUp(connection: Connection, t: Tables) {
     namesOf(t.ledger_entries),
     'workspace_id = ? and ref_id = ? order by seq',
   )
-  const findSubscribers = selectFrom(
-    connection,
-    t.webhooks,
-    ['id', 'workspace_id', 'events', 'mode', 'format', ...ENDPOINT_COLUMNS],
-    'workspace_id = ? and is_active = 1 and callback_origin is null',
-  )
-  const isEventLogKept = connection
-    .prepare("select is_kept from event_log_state where name = 'events'")
-    .pluck()
+  const { findSubscribers, isEventLogKept } = eventRows(connection, t)
   return (settlements: readonly Settlement[]): LookedUp => {
     const state: LookedUp = {
       keeps_events: isEventLogKept.get() === 1,
@@ -177,15 +169,7 @@ function prepareWrite(connection: Connection, t: Tables) {
     conflict: CONVERSATION_CONFLICT,
   })
   const insertSuppression = insertInto(connection, t.suppressions, { keeping: true })
-  const insertEvents = insertAll(connection, t.events, ['id', 'event', 'message_id', 'body'])
-  const insertDeliveries = insertAll(connection, t.deliveries, [
-    'id',
-    'webhook_id',
-    'event_id',
-    'event',
-    'message_id',
-  ])
-  const insertQueued = insertAll(connection, t.delivery_queue, ['delivery_id', 'webhook_id'])
+  const { insertEvents, insertDeliveries, insertQueued } = eventRows(connection, t)
   const count = addCounts(connection)
   return (plan: SettlePlan): void => {
     count(plan.counts)

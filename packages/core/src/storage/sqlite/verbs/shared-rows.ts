@@ -9,6 +9,7 @@ import {
   type Account,
   type Entry,
 } from '../../../rules/decide.ts'
+import { ENDPOINT_COLUMNS } from '../../../rules/deliveries.ts'
 import { suppressedAddresses, suppressionKey } from '../../../rules/recipients.ts'
 import { type CodeState, codeKeys, codeWindows } from '../../../rules/verify.ts'
 import type { Counter, HotVerbs } from '../../ports/hot.ts'
@@ -99,6 +100,31 @@ export function prepareEventLog(
         return { position: first + i, workspace_id, event_id }
       }),
     )
+  }
+}
+
+/** Events and their deliveries, as the verbs that announce changes read and write them. */
+export function eventRows(connection: Connection, t: Tables) {
+  return {
+    /** The webhooks of a workspace that may get its events. */
+    findSubscribers: selectFrom(
+      connection,
+      t.webhooks,
+      ['id', 'workspace_id', 'events', 'mode', 'format', ...ENDPOINT_COLUMNS],
+      'workspace_id = ? and is_active = 1 and callback_origin is null',
+    ),
+    isEventLogKept: connection
+      .prepare("select is_kept from event_log_state where name = 'events'")
+      .pluck(),
+    insertEvents: insertAll(connection, t.events, ['id', 'event', 'message_id', 'body']),
+    insertDeliveries: insertAll(connection, t.deliveries, [
+      'id',
+      'webhook_id',
+      'event_id',
+      'event',
+      'message_id',
+    ]),
+    insertQueued: insertAll(connection, t.delivery_queue, ['delivery_id', 'webhook_id']),
   }
 }
 
