@@ -6,6 +6,8 @@ import { LIMITS } from '../src/contract/limits.ts'
 import { type Core, createCore } from '../src/core.ts'
 import type { Dispatcher } from '../src/dispatch/dispatcher.ts'
 import { defineProvider } from '../src/provider.ts'
+import { codeOf } from '../src/secrets/codes.ts'
+import { Sqlite } from '../src/storage/sqlite/engine/connection.ts'
 import { testRuntime } from './fixtures.ts'
 import { migratedFolder } from './migrated-file.ts'
 
@@ -77,6 +79,16 @@ describe('one-time codes', () => {
   async function lastCode(): Promise<string> {
     await dispatcher.idle()
     return /\d{4,10}/.exec(sent.at(-1)?.text ?? '')?.[0] ?? ''
+  }
+  /** Runs a statement on the file of the service. */
+  function editDatabase(sql: string): unknown[] {
+    const database = new Sqlite(join(folder, 'svc.db'))
+    try {
+      const statement = database.prepare(sql)
+      return statement.reader ? statement.all() : [statement.run()]
+    } finally {
+      database.close()
+    }
   }
   const wrongFor = (code: string) =>
     code.replace(/\d/g, (digit) => String((Number(digit) + 1) % 10))
@@ -150,6 +162,36 @@ describe('one-time codes', () => {
       expect(readFileSync(join(folder, file)).includes(code)).toBe(false)
     }
     expect(readFileSync(join(folder, 'svc.db-wal')).includes(TO)).toBe(true)
+  })
+
+  it('approves no code of a discarded key, and sends codes with a new one', async () => {
+    const { verification_id } = await start(live)
+    const code = await lastCode()
+    await core.verifications.check(live, verification_id, { code: wrongFor(code) })
+    editDatabase("delete from secrets where name = 'codes'")
+    clock.advance(1_000)
+    expect(await core.verifications.check(live, verification_id, { code })).toMatchObject({
+      status: 'pending',
+    })
+    const other = await start(live, '+255712345679')
+    expect(
+      await core.verifications.check(live, other.verification_id, { code: await lastCode() }),
+    ).toMatchObject({ status: 'approved' })
+  })
+
+  it('approves nothing without a key, which a copy of the database could compute', async () => {
+    const { verification_id } = await start(live)
+    await dispatcher.idle()
+    const [row] = editDatabase('select seed, code_length as length from verifications') as {
+      seed: string
+      length: number
+    }[]
+    editDatabase("delete from secrets where name = 'codes'")
+    clock.advance(1_000)
+    const code = codeOf('', row as { seed: string; length: number })
+    expect(await core.verifications.check(live, verification_id, { code })).toMatchObject({
+      status: 'pending',
+    })
   })
 
   it('gives the same code by another channel, digit by digit in a call', async () => {

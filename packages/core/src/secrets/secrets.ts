@@ -44,22 +44,27 @@ export interface CodeKey {
   known(): Promise<string | null>
 }
 
-/** The key of one-time codes, which is read once. */
+/** A key that was discarded or replaced, by any process, counts for this time after the last read. */
+const KEY_MS = 1_000
+
+/** The key of one-time codes. A read takes as long as a check, so the key is kept for a short time. */
 export function createCodeKey(parts: Parameters<typeof createSecrets>[0]): CodeKey {
   const secret = createSecrets(parts)
-  let key: Promise<string> | null = null
-  const get = () => {
-    key ??= secret('codes').catch((error) => {
-      key = null
-      throw error
-    })
+  const { storage, runtime } = parts
+  let kept: { key: string; read_ms: number } | null = null
+  const recent = () => (kept && runtime.elapsed() - kept.read_ms < KEY_MS ? kept.key : null)
+  const get = async () => {
+    const known = recent()
+    if (known !== null) return known
+    const read_ms = runtime.elapsed()
+    const key = await secret('codes')
+    kept = { key, read_ms }
     return key
   }
   return {
     get,
     async known() {
-      if (key !== null) return key
-      return (await parts.storage.read.secrets.byName('codes')) === null ? null : get()
+      return recent() ?? ((await storage.read.secrets.byName('codes')) === null ? null : get())
     },
   }
 }
