@@ -68,6 +68,34 @@ const LINES: Record<string, Columns[]> = {
   'postgres-lists': [
     ['first page, 1,000,000 : 1,000, PostgreSQL', /^PostgreSQL, lists, /, 'times', 2, 1.2],
   ],
+  codes: [
+    ['start of a code : send, by CPU, SQLite', 'codes, start : send', 'times', 1.3, 1],
+    ['check of a code : send, by CPU, SQLite', /^codes, check of/, 'times', 0.5, 0.3],
+    ['check, 1,000,000 : 1,000 live codes, SQLite', /^codes, check by/, 'times', 1.5, 1.2],
+  ],
+  'postgres-codes': [
+    [
+      'start of a code : send, by CPU, PostgreSQL',
+      'PostgreSQL, codes, start : send',
+      'times',
+      1.3,
+      1,
+    ],
+    [
+      'check of a code : send, by CPU, PostgreSQL',
+      /^PostgreSQL, codes, check of/,
+      'times',
+      0.5,
+      0.3,
+    ],
+    [
+      'check, 1,000,000 : 1,000 live codes, PostgreSQL',
+      /^PostgreSQL, codes, check by/,
+      'times',
+      1.5,
+      1.2,
+    ],
+  ],
   'console-list': [
     ['first paint of the list, 1,000,000 : 1,000', 'console-list, first paint', 'times', 1.5, 1.2],
   ],
