@@ -1,6 +1,7 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Registry } from 'prom-client'
@@ -212,6 +213,13 @@ it('closes the connection of a client that does not read', async () => {
     { host: '127.0.0.1', port: 0 },
     { type: 'text/plain', scrape: async () => text, idle_max_ms: 300 },
   )
+  const cut = new Promise<void>((resolve) => {
+    subscribe('net.server.socket', function accepted(given) {
+      unsubscribe('net.server.socket', accepted)
+      const { socket } = given as { socket: Socket }
+      socket.once('close', () => resolve())
+    })
+  })
   try {
     let read = 0
     await speak(
@@ -219,7 +227,7 @@ it('closes the connection of a client that does not read', async () => {
       (socket) => {
         socket.pause()
         socket.write(requestText('GET /metrics HTTP/1.1'))
-        setTimeout(() => socket.resume(), 1_000)
+        cut.then(() => socket.resume())
         socket.on('data', (chunk) => {
           read += chunk.length
         })
