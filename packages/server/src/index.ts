@@ -16,6 +16,7 @@ export {
   type SvcPluginOptions,
   svc,
 } from './hosted/plugin.ts'
+export { onProcessStop } from './one-of-several.ts'
 export { priceText } from './pages/payment-html.ts'
 export { type RunningServer, startServer } from './server.ts'
 export { type Config, ConfigError, readConfig, urlOf } from './settings/config.ts'

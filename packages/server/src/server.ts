@@ -26,6 +26,7 @@ import { stdoutLog } from './logging/log-destination.ts'
 import { logOptions } from './logging/log-options.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import type { OnAnswered } from './metrics/request-metrics.ts'
+import { reportReady } from './one-of-several.ts'
 import { versionOf } from './pages/docs.ts'
 import type { Backups } from './scheduled-backups.ts'
 import { type Config, urlOf } from './settings/config.ts'
@@ -172,12 +173,15 @@ export async function startServer({
     // Last, because a start that fails must end with no call in flight.
     await core.startDispatch()
     const metrics_url =
-      scraped && config.metrics_listen ? urlOf(config.metrics_listen.host, scraped.port) : null
+      scraped?.port && config.metrics_listen
+        ? urlOf(config.metrics_listen.host, scraped.port)
+        : null
     const smtp_urls = (inlet?.addresses ?? []).map(smtpUrlOf)
     const others = { ...(metrics_url && { metrics_url }), ...(inlet && { smtp_urls }) }
     logger.info({ url, ...others }, 'listening')
     warnOfSettings(logger, config, { dev })
     await warnOfDatabase(logger, config)
+    reportReady()
     return {
       url,
       metrics_url: metrics_url && `${metrics_url}/metrics`,

@@ -14,6 +14,7 @@ export interface ListenOptions {
   port?: string
   dataDir?: string
   database?: string
+  processes?: string
 }
 
 /** Adds the options for the listening address and the data of a service. */
@@ -29,7 +30,7 @@ export function withListening(command: Command): Command {
 /** Returns `io` with the options, which take precedence over the environment and the configuration file. */
 export function applyListenOptions(
   context: Context,
-  { host, port, dataDir, database }: ListenOptions,
+  { host, port, dataDir, database, processes }: ListenOptions,
 ): ProcessIo {
   const { io } = context
   const { cwd } = io
@@ -38,6 +39,7 @@ export function applyListenOptions(
     ['PORT', '--port', port],
     ['SVC_DATA_DIR', '--data-dir', dataDir && resolve(cwd, dataDir)],
     ['SVC_DATABASE_URL', '--database', database && databaseUrl(io, database)],
+    ['SVC_PROCESSES', '--processes', processes],
   ]
   const overrides = entries.flatMap(([env, origin, text]): SettingOverride[] => {
     if (text === undefined) return []

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { LoggerOptions } from 'pino'
+import { isOneOfSeveral } from '../one-of-several.ts'
 
 /** Fields that never appear in a log, at any depth: credentials, contents and recipients of messages. */
 const REDACTED = [
@@ -22,7 +23,8 @@ const REDACTED = [
 export function logOptions(level: string): LoggerOptions {
   return {
     level,
-    base: null,
+    // The log of several processes is one.
+    base: isOneOfSeveral ? { pid: process.pid } : null,
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     redact: {
       paths: REDACTED.flatMap((name) => [`["${name}"]`, `*["${name}"]`, `*.*["${name}"]`]),

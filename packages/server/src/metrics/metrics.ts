@@ -2,6 +2,7 @@ import type { Core, Telemetry } from '@svc/core'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { MailOutcome } from '../compat/smtp/commands.ts'
 import type { Inlet } from '../compat/smtp/inlet.ts'
+import { answerScrapes, isOneOfSeveral } from '../one-of-several.ts'
 import type { Address } from '../settings/readers.ts'
 import { serveMetrics } from './metrics-server.ts'
 import { overviewMetrics } from './overview-metrics.ts'
@@ -16,14 +17,23 @@ export interface Metrics extends InletMetrics {
   /** The app calls this function after each answer. */
   onAnswered: OnAnswered
   /**
-   * Serves all metrics.
+   * Serves all metrics, or sends them to `runProcesses`, which serves those of all processes; the port is then null.
    * @throws ConfigError when the server cannot listen on the address.
    */
-  serve(core: Core, address: Address): Promise<{ port: number; close(): Promise<void> }>
+  serve(core: Core, address: Address): Promise<{ port: number | null; close(): Promise<void> }>
 }
 
 /** Gauges of the library that are named like counters, which `promtool check metrics` rejects. */
 const MISNAMED = ['handles', 'requests', 'resources'].map((of) => `nodejs_active_${of}_total`)
+
+const DISPATCHING = {
+  name: 'svc_dispatching',
+  help: 'Whether this process sends and delivers, 1 or 0.',
+}
+const PAUSED = {
+  name: 'svc_dispatch_paused',
+  help: 'Whether an operator paused all sending, 1 or 0.',
+}
 
 /** @param providers the names of all providers, the sandbox included */
 export function createMetrics({
@@ -49,28 +59,29 @@ export function createMetrics({
   register(registry, { ...dropped, type: 'counter' }, () => [
     { labels: {}, value: log_lines_dropped() },
   ])
-  gauge(
-    registry,
-    'svc_build_info',
-    'Versions and engine as labels; the value is 1.',
-    () => 1,
-    build,
-  )
+  const info = { name: 'svc_build_info', help: 'Versions and engine as labels; the value is 1.' }
+  register(registry, { ...info, type: 'gauge', aggregator: 'first' }, () => [
+    { labels: build, value: 1 },
+  ])
   return {
     telemetry: workMetrics(registry, providers),
     onAnswered: requestMetrics(registry),
     ...inletMetrics(registry),
-    serve(core, address) {
+    async serve(core, address) {
       const overview = overviewMetrics(registry, core)
-      gauge(registry, 'svc_dispatching', 'Whether this process sends and delivers, 1 or 0.', () =>
-        Number(core.isDispatching()),
-      )
-      gauge(
-        registry,
-        'svc_dispatch_paused',
-        'Whether an operator paused all sending, 1 or 0.',
-        () => Number(core.dispatch.isPaused()),
-      )
+      register(registry, { ...DISPATCHING, type: 'gauge', aggregator: 'min' }, () => [
+        { labels: {}, value: Number(core.isDispatching()) },
+      ])
+      register(registry, { ...PAUSED, type: 'gauge', aggregator: 'max' }, () => [
+        { labels: {}, value: Number(core.dispatch.isPaused()) },
+      ])
+      if (isOneOfSeveral) {
+        const scraped = answerScrapes(async () => {
+          await overview.refresh()
+          return registry.getMetricsAsJSON()
+        })
+        return { port: null, ...scraped }
+      }
       return serveMetrics(address, {
         type: registry.contentType,
         async scrape() {
@@ -80,16 +91,6 @@ export function createMetrics({
       })
     },
   }
-}
-
-function gauge(
-  registry: Registry,
-  name: string,
-  help: string,
-  value: () => number,
-  labels: Record<string, string> = {},
-): void {
-  register(registry, { name, help, type: 'gauge' }, () => [{ labels, value: value() }])
 }
 
 /** The metrics of the SMTP inlet. */

@@ -44,12 +44,20 @@ export function overviewMetrics(
   }
 
   function gauge(name: string, help: string, samples: (standing: Standing) => Sample[]): void {
-    register(registry, { name, help, type: 'gauge' }, () => (standing ? samples(standing) : []))
+    // All processes read the same state.
+    register(registry, { name, help, type: 'gauge', aggregator: 'first' }, () =>
+      standing ? samples(standing) : [],
+    )
   }
   registerStanding(gauge)
   register(
     registry,
-    { name: 'svc_database_up', help: 'Whether the database answers, 1 or 0.', type: 'gauge' },
+    {
+      name: 'svc_database_up',
+      help: 'Whether the database answers, 1 or 0.',
+      type: 'gauge',
+      aggregator: 'min',
+    },
     () => [{ labels: {}, value: standing ? 1 : 0 }],
   )
 

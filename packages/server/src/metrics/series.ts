@@ -1,5 +1,8 @@
 import type { Metric, Registry } from 'prom-client'
 
+/** The metrics of a process as data, so that those of several processes can be added. */
+export type CollectedMetrics = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
+
 /** The name of a metric and its labels. */
 interface Named<Label extends string> {
   name: string
@@ -34,10 +37,21 @@ const OTHER = 'other'
 /** Adds a metric to the registry. Each scrape calls `samples`. */
 export function register(
   registry: Registry,
-  { name, help, type }: { name: string; help: string; type: 'counter' | 'gauge' | 'histogram' },
+  {
+    name,
+    help,
+    type,
+    aggregator = 'sum',
+  }: {
+    name: string
+    help: string
+    type: 'counter' | 'gauge' | 'histogram'
+    /** How several processes of one service make one value. */
+    aggregator?: 'sum' | 'min' | 'max' | 'first'
+  },
   samples: () => Sample[],
 ): void {
-  const get = async () => ({ name, help, type, aggregator: 'sum', values: samples() })
+  const get = async () => ({ name, help, type, aggregator, values: samples() })
   // A registry reads only these properties of a metric.
   registry.registerMetric({ name, help, get } as unknown as Metric)
 }

@@ -10,6 +10,7 @@ import {
   readSecretsKeys,
   readSequenceLimit,
 } from '@svc/core/operate'
+import { isOneOfSeveral } from '../one-of-several.ts'
 import { type BackupSettings, readBackups, unusedBackupSettings } from './backups.ts'
 import { type OidcSettings, readOidc } from './oidc.ts'
 import { readProviderSettings } from './providers.ts'
@@ -194,7 +195,9 @@ const FIRST_SOCKET = 3
  * @throws ConfigError for several sockets: the service listens on one.
  */
 function inheritedSocket(env: NodeJS.ProcessEnv): number | null {
-  if (env.LISTEN_FDS === undefined || Number(env.LISTEN_PID) !== process.pid) return null
+  // One of several processes uses the socket of the process that started it.
+  const pid = isOneOfSeveral ? process.ppid : process.pid
+  if (env.LISTEN_FDS === undefined || Number(env.LISTEN_PID) !== pid) return null
   if (env.LISTEN_FDS === '1') return FIRST_SOCKET
   throw new ConfigError(
     `LISTEN_FDS must be 1: svc listens on a single socket, got "${env.LISTEN_FDS}"`,

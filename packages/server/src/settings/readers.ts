@@ -55,6 +55,8 @@ const READERS = {
   choice: (text: string, setting: Setting) => readChoice(text, setting, setting.choices ?? []),
   whole: readWhole,
   days: readDays,
+  processes: (text: string, setting: Setting): number | 'auto' =>
+    text === 'auto' ? text : readWhole(text, setting),
   credits: readCredits,
   duration: readDuration,
   rate: readRate,

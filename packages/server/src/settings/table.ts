@@ -54,6 +54,8 @@ export const SETTING_TYPES = {
   whole: { kind: 'number', shown: 'whole number' },
   /** A whole number of days, `min` to `max`. */
   days: { kind: 'number', shown: 'days' },
+  /** A whole number from 1 to `max`, or `auto`. */
+  processes: { kind: 'number', shown: 'whole number or `auto`' },
   /** A decimal number of credits. */
   credits: { kind: 'number', shown: 'credits' },
   /** A number of minutes, hours or days: `30m`, `6h`, `1d`. */
@@ -135,6 +137,15 @@ const ROWS = {
         'the same PostgreSQL database without [the pooler](postgresql.md#a-pooler) of `SVC_DATABASE_URL`: for listening, migrations and commands',
       example: 'postgres://svc:password@db.example/svc',
       is_secret: true,
+    },
+    SVC_PROCESSES: {
+      type: 'processes',
+      summary: 'the processes of svc serve on one PostgreSQL; auto takes one for each core',
+      details:
+        'the [processes of `svc serve`](scaling.md#several-processes) on one PostgreSQL; `auto` takes one for each core, and one on a SQLite file',
+      default: '1',
+      max: 64,
+      example: 'auto',
     },
     SVC_SECRETS_KEY: {
       type: 'list',
