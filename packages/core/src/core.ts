@@ -63,6 +63,7 @@ import { openStorage } from './storage/open.ts'
 import type { Counter, Counting } from './storage/ports/hot.ts'
 import type { Storage } from './storage/ports/storage.ts'
 import { createSendReplies } from './twiml/send-replies.ts'
+import type { FallBack } from './verifications/fallbacks.ts'
 import { createVerifications, type Verifications } from './verifications/verifications.ts'
 import { createEndSigning } from './webhooks/sealed-webhook.ts'
 import { createStatusCallbacks } from './webhooks/status-callbacks.ts'
@@ -362,6 +363,11 @@ function bindApi(parts: Parts) {
   const contacts = createContacts({ storage, runtime, quotas })
   const sending = sendingParts(parts, contacts)
   const messages = createMessages(sending)
+  const { verifications, fallBack } = createVerifications({
+    ...sending,
+    key: createCodeKey({ storage, runtime, sealer: parts.sealer }),
+    onQueued: dispatching.wakeDeliveries,
+  })
   const providers = createProviderDesk({
     storage,
     runtime,
@@ -425,11 +431,7 @@ function bindApi(parts: Parts) {
       payments: options.payments ?? null,
     }),
     messages,
-    verifications: createVerifications({
-      ...sending,
-      key: createCodeKey({ storage, runtime, sealer: parts.sealer }),
-      onQueued: dispatching.wakeDeliveries,
-    }),
+    verifications,
     received: createReceivedMessages({ storage, receive: intake.receive }),
     webhooks: createWebhooks({
       storage,
@@ -471,7 +473,8 @@ function bindApi(parts: Parts) {
     secretsAtRest,
     ping: storage.ping,
     databaseFault: () => storage.fault?.() ?? null,
-    startDispatch: () => dispatching.start(dispatchParts(parts, gate, intake, messages)),
+    startDispatch: () =>
+      dispatching.start(dispatchParts(parts, gate, intake, { messages, fallBack })),
   } satisfies Omit<DecodedCore, 'close' | 'isDispatching' | typeof Symbol.asyncDispose>
 }
 
@@ -546,7 +549,7 @@ function dispatchParts(
   }: Parts,
   gate: DispatchGate,
   { receive, reports }: ReturnType<typeof bindIntake>,
-  messages: Messages<'decoded'>,
+  { messages, fallBack }: { messages: Messages<'decoded'>; fallBack: FallBack },
 ): DispatchParts {
   return {
     carriers,
@@ -555,6 +558,7 @@ function dispatchParts(
     reports,
     receive,
     sendReplies: createSendReplies({ storage, runtime, messages }),
+    fallBack,
     mailLowBalance: mails.lowBalance,
     async beforeStart() {
       if (options.low_balance === undefined) return

@@ -233,6 +233,10 @@ function accountBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
         updated_at: at,
         expires_at: new Date(at.getTime() + 600_000),
         ended_at: null,
+        fallback: null,
+        fallback_at: null,
+        other_recipient: null,
+        messages: [],
         ...fields,
       }
     },

@@ -21,6 +21,8 @@ describe('one-time codes', () => {
   let dispatcher: Dispatcher
   /** What the provider got, as JSON. */
   let sent: { to: string; text: string }[]
+  /** What the provider answers. */
+  let outcome: 'accepted' | 'rejected'
   let workspaceId: string
   let live: KeyIdentity
   let test: KeyIdentity
@@ -29,12 +31,16 @@ describe('one-time codes', () => {
     folder = await migratedFolder('svc-verifications-')
     clock = testRuntime('verifications')
     sent = []
+    outcome = 'accepted'
     const provider = defineProvider({
       name: 'carrier',
       traits: { channels: ['sms', 'voice', 'email'] },
       async send(messages) {
         return messages.map(({ recipient, content, message_id }) => {
           const { text = '' } = content as { text?: string }
+          if (outcome === 'rejected') {
+            return { type: 'rejected', error_code: '21610', error_message: 'unreachable' } as const
+          }
           sent.push({ to: recipient, text })
           return {
             type: 'accepted',
@@ -209,6 +215,175 @@ describe('one-time codes', () => {
     await expect(
       core.verifications.resend(live, begun.verification_id, { channel: 'email' }),
     ).rejects.toMatchObject({ code: 'validation_error' })
+  })
+
+  describe('with further channels', () => {
+    const EMAIL = 'Asha@example.com'
+    const FALLBACK = [{ channel: 'voice' }, { channel: 'email', to: EMAIL }]
+    const WAIT_MS = LIMITS.verification_fallback_s * 1000
+    const shown = (id: string) => core.verifications.get(workspaceId, id)
+    const addresses = () => sent.map(({ to }) => to)
+
+    it('sends the same code by each when no receipt arrives, and each is paid', async () => {
+      const { verification_id } = await start(live, TO, { fallback: FALLBACK })
+      const code = await lastCode()
+      expect(await shown(verification_id)).toMatchObject({
+        fallback: [
+          { channel: 'voice', to: TO },
+          { channel: 'email', to: 'asha@example.com' },
+        ],
+        next_fallback_at: new Date(clock.now().getTime() + WAIT_MS),
+      })
+      clock.step(WAIT_MS - 1)
+      await dispatcher.idle()
+      expect(addresses()).toEqual([TO])
+      clock.step(1)
+      await dispatcher.idle()
+      expect(addresses()).toEqual([TO, TO])
+      expect(sent.at(-1)?.text).toContain([...code].join(', '))
+      clock.step(WAIT_MS)
+      await dispatcher.idle()
+      expect(addresses()).toEqual([TO, TO, EMAIL])
+      clock.step(WAIT_MS)
+      await dispatcher.idle()
+      const record = await shown(verification_id)
+      expect(record).toMatchObject({
+        channel: 'email',
+        messages: [
+          { channel: 'sms', to: TO },
+          { channel: 'voice', to: TO },
+          { channel: 'email', to: 'asha@example.com' },
+        ],
+        messages_sent: 3,
+        fallback: [],
+        next_fallback_at: null,
+      })
+      const used = await Promise.all(
+        record.messages.map(async ({ message_id }) => {
+          const { credits_used } = await core.messages.get(workspaceId, message_id)
+          return credits_used
+        }),
+      )
+      expect(record.credits_used).toBeCloseTo(used.reduce((a, b) => a + b, 0))
+      expect(await core.verifications.check(live, verification_id, { code })).toMatchObject({
+        status: 'approved',
+      })
+      expect(await core.verifications.stats(live, {})).toMatchObject({
+        countries: [{ country: 'TZ', sent: 2, approved: 1 }],
+      })
+    })
+
+    it('continues at once when the message failed', async () => {
+      outcome = 'rejected'
+      const { verification_id } = await start(live, TO, { fallback: [{ channel: 'voice' }] })
+      await dispatcher.idle()
+      outcome = 'accepted'
+      await dispatcher.idle()
+      const { messages } = await shown(verification_id)
+      expect(messages.map(({ channel }) => channel)).toEqual(['sms', 'voice'])
+    })
+
+    it.each(['approved', 'canceled', 'expired'])('stops when it is %s', async (end) => {
+      const { verification_id: id } = await start(live, TO, {
+        fallback: FALLBACK,
+        expires_in: 61,
+      })
+      const code = await lastCode()
+      if (end === 'approved') await core.verifications.check(live, id, { code })
+      if (end === 'canceled') await core.verifications.cancel(live, id)
+      clock.step(end === 'expired' ? 61_000 : WAIT_MS)
+      await dispatcher.idle()
+      expect(addresses()).toEqual([TO])
+      expect(await shown(id)).toMatchObject({ status: end, next_fallback_at: null })
+    })
+
+    it('stops when the message is delivered', async () => {
+      const { verification_id } = await start(test, '+15005550006', {
+        fallback: [{ channel: 'voice' }],
+      })
+      await dispatcher.idle()
+      const [first] = (await shown(verification_id)).messages
+      await expect
+        .poll(async () => {
+          await dispatcher.idle()
+          return (await core.messages.get(workspaceId, first?.message_id ?? '')).status
+        })
+        .toBe('delivered')
+      clock.step(WAIT_MS)
+      await dispatcher.idle()
+      expect(await shown(verification_id)).toMatchObject({
+        messages_sent: 1,
+        next_fallback_at: null,
+      })
+    })
+
+    it('skips a channel that is refused', async () => {
+      await core.suppressions.add(workspaceId, { channel: 'voice', address: TO })
+      const { verification_id } = await start(live, TO, { fallback: FALLBACK })
+      clock.step(WAIT_MS)
+      await dispatcher.idle()
+      await dispatcher.idle()
+      const { messages } = await shown(verification_id)
+      expect(messages.map(({ channel }) => channel)).toEqual(['sms', 'email'])
+    })
+
+    it('sends nothing more with a key that was deactivated', async () => {
+      const { key, id } = await core.apiKeys.create(workspaceId, {
+        name: 'short',
+        mode: 'live',
+        scopes: ['send_messages'],
+      })
+      const identity = await core.apiKeys.authenticate(key, '127.0.0.1')
+      const { verification_id } = await start(identity, TO, { fallback: FALLBACK })
+      await core.apiKeys.deactivate(workspaceId, id)
+      clock.step(WAIT_MS)
+      await dispatcher.idle()
+      expect(await shown(verification_id)).toMatchObject({ messages_sent: 1, fallback: [] })
+    })
+
+    it('holds the limits of the second address', async () => {
+      const step = [{ channel: 'email', to: EMAIL }]
+      for (let n = 0; n <= LIMITS.verification_sends_per_hour; n++) {
+        await start(live, `+25571234500${n}`, { fallback: step })
+        clock.step(WAIT_MS)
+        await dispatcher.idle()
+      }
+      expect(addresses().filter((to) => to === EMAIL)).toHaveLength(
+        LIMITS.verification_sends_per_hour,
+      )
+    })
+
+    it('begins anew for another second address', async () => {
+      const step = (to: string) => ({ fallback: [{ channel: 'email', to }] })
+      const first = await start(live, TO, step('asha@example.com'))
+      clock.step(WAIT_MS)
+      const second = await start(live, TO, step('other@example.com'))
+      expect(second.verification_id).not.toBe(first.verification_id)
+      expect(await shown(first.verification_id)).toMatchObject({ status: 'canceled' })
+    })
+
+    it.each([
+      [{ fallback: [] }, 'fallback'],
+      [{ fallback: [{ channel: 'email' }] }, 'fallback.0.to'],
+      [{ fallback: [{ channel: 'email', to: TO }] }, 'fallback.0.to'],
+      [{ fallback: [{ channel: 'voice', to: '+255712345679' }] }, 'fallback.0.to'],
+      [
+        {
+          fallback: [
+            { channel: 'email', to: 'a@example.com' },
+            { channel: 'email', to: 'b@example.com' },
+          ],
+        },
+        'fallback.1.to',
+      ],
+      [{ fallback: [{ channel: 'voice' }], fallback_after: 9 }, 'fallback_after'],
+      [{ fallback: [{ channel: 'voice' }], fallback_after: 60, expires_in: 60 }, 'fallback_after'],
+    ])('refuses %j', async (more, path) => {
+      await expect(start(live, TO, more)).rejects.toMatchObject({
+        code: 'validation_error',
+        details: [{ path }],
+      })
+    })
   })
 
   it('costs nothing and sends nothing while a code was just sent', async () => {

@@ -25,6 +25,8 @@ interface StartOptions extends ConnectionOptions {
   expiresIn?: string
   template?: string
   from?: string
+  fallback?: string[]
+  fallbackAfter?: string
 }
 
 interface ListOptions extends ConnectionOptions, PageOptions {
@@ -91,11 +93,20 @@ the address is pending, the same code is sent again, after a wait that the answe
       .option('--code-length <n>', 'the number of digits, 4 to 10 (default: 6)')
       .option('--expires-in <seconds>', 'how long the code is valid, 60 to 3600 (default: 600)')
       .option('--template <name>', 'the authentication template, only for whatsapp')
-      .option('--from <sender>', 'the sender'),
+      .option('--from <sender>', 'the sender')
+      .option(
+        '--fallback <channels...>',
+        'the next channels if the message is not delivered, such as voice email:asha@example.com',
+      )
+      .option(
+        '--fallback-after <seconds>',
+        'the wait until the next channel, 10 to 600 (default: 30)',
+      ),
   ).action((to: string, options: StartOptions) => startOne(context, to, options))
   withExamples(
     start,
     'svc verify start +15005550006 --channel voice --locale de',
+    'svc verify start +15005550006 --fallback voice email:asha@example.com --fallback-after 20',
     'svc verify start asha@example.com --code-length 8 --expires-in 900',
   )
 }
@@ -229,7 +240,17 @@ is forgotten then. It works on the database, the server may run meanwhile, and t
 async function startOne(
   { io, output }: Context,
   to: string,
-  { channel, locale, codeLength, expiresIn, template, from, ...options }: StartOptions,
+  {
+    channel,
+    locale,
+    codeLength,
+    expiresIn,
+    template,
+    from,
+    fallback,
+    fallbackAfter,
+    ...options
+  }: StartOptions,
 ): Promise<void> {
   const { client } = await connect(options, io)
   const body: VerificationsStartBody = {
@@ -240,10 +261,24 @@ async function startOne(
     ...(expiresIn !== undefined && { expires_in: numberOf('--expires-in', expiresIn) }),
     ...(template !== undefined && { template }),
     ...(from !== undefined && { from }),
+    ...(fallback && { fallback: fallback.map(stepOf) }),
+    ...(fallbackAfter !== undefined && {
+      fallback_after: numberOf('--fallback-after', fallbackAfter),
+    }),
   }
   const started = await client.verifications.start(body)
   if (output.isJson()) output.document(started)
   else showStarted(output, started)
+}
+
+/** A channel, and its address if it needs another one: `voice`, `email:asha@example.com`. */
+function stepOf(text: string): { channel: Channel; to?: string } {
+  const [name = '', ...rest] = text.split(':')
+  const channel = CHANNELS.find((one) => one === name)
+  if (!channel) {
+    throw usage(`--fallback: "${printable(text)}" does not begin with ${CHANNELS.join(', ')}`)
+  }
+  return rest.length > 0 ? { channel, to: rest.join(':') } : { channel }
 }
 
 /** The server checks the bounds. */
@@ -377,6 +412,8 @@ function showVerification(output: Output, one: CodeVerification): void {
     ['wrong codes', `${one.attempts} (${one.attempts_left} left)`],
     ['messages', String(one.messages_sent)],
     ['last message', one.message_id],
+    ['next channel', one.fallback[0]?.channel ?? null],
+    ['next try', one.next_fallback_at],
     ['credits', String(one.credits_used)],
     ['started', one.created_at],
     ['expires', one.expires_at],

@@ -142,6 +142,17 @@ export interface CodeVerification {
   messages_sent: number
   /** The last message with the code. */
   message_id: string
+  /** The messages with the code, oldest first. */
+  messages: {
+    message_id: string
+    channel: Channel
+    to: string
+    sent_at: string
+  }[]
+  /** The channels that were not tried yet, in their order. */
+  fallback: { channel: Channel; to: string }[]
+  /** When the first channel of `fallback` is tried, unless the last message is delivered before. Null: never. */
+  next_fallback_at: string | null
   /** The price of all its messages. */
   credits_used: number
   metadata: Record<string, unknown>
@@ -1283,6 +1294,14 @@ export interface VerificationsStartBody {
   domain?: string | undefined
   /** Only for `sms`: the hash of the Android app that reads the code. */
   app_hash?: string | undefined
+  /** The channels that are tried next, in this order, with the same code: each when the message before failed, or when no receipt of its delivery arrived within `fallback_after`. Each message is paid. A channel that is refused is skipped. */
+  fallback?: {
+    channel: Channel
+    /** The address, if the channel needs one of the other kind than `to` of the request: an e-mail address, or a number. */
+    to?: string | undefined
+  }[] | undefined
+  /** Seconds after a message until the next channel of `fallback`. */
+  fallback_after?: number | undefined
   /** The address of the person's device, stored for the limit, IPv6 as its /64. One network (IPv6: /64) may start 20 verifications in an hour. */
   client_ip?: string | undefined
   /** At most 50 keys and 8192 bytes of JSON. */

@@ -1,4 +1,5 @@
 import type { Scope } from '../contract/endpoints/endpoint.ts'
+import type { ApiKeyRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type { KeyIdentity } from './api-keys.ts'
@@ -12,7 +13,22 @@ export async function identityOfKey(
   { storage, runtime }: { storage: Storage; runtime: Pick<Runtime, 'now'> },
   text: string,
 ): Promise<KeyIdentity | null> {
-  const row = isWellFormed(text) ? await storage.hot.findApiKey(hashKey(text)) : null
+  return identityOf(
+    isWellFormed(text) ? await storage.hot.findApiKey(hashKey(text)) : null,
+    runtime,
+  )
+}
+
+/** The same for the id of a key. */
+export async function identityOfKeyId(
+  { storage, runtime }: { storage: Storage; runtime: Pick<Runtime, 'now'> },
+  workspaceId: string,
+  keyId: string,
+): Promise<KeyIdentity | null> {
+  return identityOf(await storage.read.apiKeys.byId(workspaceId, keyId), runtime)
+}
+
+function identityOf(row: ApiKeyRow | null, runtime: Pick<Runtime, 'now'>): KeyIdentity | null {
   if (!row?.is_active || (row.expires_at && row.expires_at <= runtime.now())) return null
   return {
     workspace_id: row.workspace_id,

@@ -233,6 +233,12 @@ export const LIMITS = {
   /** Messages with codes to one address of a workspace. */
   verification_sends_per_hour: 5,
   verification_sends_per_day: 10,
+  /** The default time after a message with a code until the next channel is tried, and its bounds. */
+  verification_fallback_s: 30,
+  verification_fallback_min_s: 10,
+  verification_fallback_max_s: 10 * MINUTE_S,
+  /** The channels of a verification after the first one. */
+  verification_fallbacks: 3,
   /** How long a verification is kept after its end. */
   verification_kept_s: 30 * DAY_S,
   /** Verifications that one network of a client, as the request names it, starts in an hour. */

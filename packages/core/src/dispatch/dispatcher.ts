@@ -24,6 +24,7 @@ import type { Storage } from '../storage/ports/storage.ts'
 import type { LowBalance } from '../storage/ports/stores.ts'
 import type { SendReplies } from '../twiml/send-replies.ts'
 import { sweepVerifications } from '../verifications/ends.ts'
+import { type FallBack, startFallbackWatch } from '../verifications/fallbacks.ts'
 import { deliveryLane } from './delivery-lane.ts'
 import type { LoadParts } from './in-flight.ts'
 import { type RunningLane, startLane } from './lane.ts'
@@ -66,6 +67,7 @@ export function startDispatcher({
   callsOf,
   receive,
   sendReplies = null,
+  fallBack,
   mailLowBalance = () => true,
   watch,
   listeners,
@@ -92,6 +94,8 @@ export function startDispatcher({
   receive: (provider: string, incoming: readonly Incoming[]) => Promise<void>
   /** Sends the replies in answers with TwiML; null: they are ignored. */
   sendReplies?: SendReplies | null
+  /** Sends a code by its next channel; absent: codes have no further channels. */
+  fallBack?: FallBack
   /** The watch of providers; it stops with the dispatcher. */
   watch?: ProviderWatch
   /** The listeners close after the last provider call has ended. */
@@ -141,6 +145,7 @@ export function startDispatcher({
     mail: mailLowBalance,
     onQueued: deliveries.wake,
   })
+  const fallbacks = fallBack && startFallbackWatch({ storage, runtime, gate, fallBack })
   const lanes: Pick<RunningLane, 'wake' | 'quiet' | 'isQuiet' | 'stop'>[] = [messages, deliveries]
   storage.hot.setLanes({
     messages,
@@ -174,6 +179,7 @@ export function startDispatcher({
     async idle() {
       await watch?.look()
       await lowBalances.look()
+      await fallbacks?.look()
       wake()
       do {
         for (const lane of lanes) await lane.quiet()
@@ -182,7 +188,7 @@ export function startDispatcher({
     async stop(grace_ms) {
       unsubscribe?.()
       storage.hot.setLanes(null)
-      const others = [sweeper.stop(), lowBalances.stop(), watch?.stop()]
+      const others = [sweeper.stop(), lowBalances.stop(), fallbacks?.stop(), watch?.stop()]
       await Promise.all([...others, ...lanes.map((lane) => lane.stop(grace_ms))])
       await listeners?.close(LISTENERS_GRACE_MS)
       await performer.close()

@@ -138,6 +138,7 @@ function open(
         pauses.order.push('gate')
       },
     },
+    fallBack: async () => {},
     pauses: {
       allows: (name) => !pauses.stopped.has(name),
       isStopped: (name) => pauses.stopped.has(name),

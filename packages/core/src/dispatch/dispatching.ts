@@ -16,6 +16,7 @@ import type { Sealer } from '../secrets/sealer.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type { LowBalance } from '../storage/ports/stores.ts'
 import type { SendReplies } from '../twiml/send-replies.ts'
+import type { FallBack } from '../verifications/fallbacks.ts'
 import type { TargetPolicy } from '../webhooks/target.ts'
 import { type Dispatcher, startDispatcher } from './dispatcher.ts'
 import { uptimeMs } from './lane.ts'
@@ -65,6 +66,7 @@ export interface DispatchParts {
   reports: ReturnType<typeof createReportIntake>
   receive: (provider: string, incoming: readonly Incoming[]) => Promise<void>
   sendReplies: SendReplies
+  fallBack: FallBack
   mailLowBalance: (low: LowBalance) => void
   /** Runs before the first claim. */
   beforeStart: () => Promise<void>

@@ -6,12 +6,22 @@ import type { Dialect } from './dialect.ts'
 
 /** What the text of a code needs when it is sent again. */
 export interface CodeOptions {
-  /** An e-mail address as it was given; `recipient` has it in lower case. */
+  /** An e-mail address as it was given; `recipient` or `other_recipient` has it in lower case. */
   to?: string | undefined
   from?: string | undefined
   template?: string | undefined
   domain?: string | undefined
   app_hash?: string | undefined
+  /** Seconds after a message until the next channel is tried. */
+  fallback_after?: number | undefined
+}
+
+/** One message with a code. */
+export interface CodeMessage {
+  id: string
+  channel: Channel
+  /** Milliseconds since 1970. */
+  sent_at: number
 }
 
 /** From what the code of a message is derived. It is in the content of the message, and useless without the key of the service. */
@@ -56,9 +66,25 @@ export function verificationTables(d: Dialect) {
       updated_at: d.time().notNull(),
       expires_at: d.time().notNull(),
       ended_at: d.time(),
+      /** The channels that are tried next, in this order; null: none. */
+      fallback: d.json<Channel[]>(),
+      /** When the next channel is tried unless the last message is delivered; null: never. */
+      fallback_at: d.time(),
+      /** The second address, of the other kind, stored as `recipient`; null: no channel needs one. */
+      other_recipient: d.text(),
+      /** All its messages; null in rows that are older than this column. */
+      messages: d.json<CodeMessage[]>(),
     },
     (t) => [
       d.primaryKey({ columns: [t.workspace_id, t.id] }),
+      d
+        .index('verifications_fallback')
+        .on(t.fallback_at)
+        .where(sql`fallback_at is not null and ended_at is null`),
+      d
+        .index('verifications_other')
+        .on(t.workspace_id, t.other_recipient, t.created_at)
+        .where(sql`other_recipient is not null`),
       d.index('verifications_recipient').on(t.workspace_id, t.recipient, t.livemode, t.created_at),
       d.index('verifications_open').on(t.expires_at).where(sql`ended_at is null`),
       d.index('verifications_ended').on(t.ended_at).where(sql`ended_at is not null`),

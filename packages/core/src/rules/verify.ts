@@ -15,6 +15,8 @@ export interface CodeRequest {
   verification: VerificationRow
   /** A resend: the pending verification whose code is sent. Null: a start. */
   resends: string | null
+  /** The next channel of the pending verification `resends`, whose row was read before. */
+  is_fallback?: boolean
   /** The stored answer for an `Idempotency-Key`; `message` is null if none is sent. */
   response: (of: { verification: VerificationRow; message: MessageRow | null }) => string
 }
@@ -89,7 +91,7 @@ export const NO_COUNTRY = 'ZZ'
 
 /** Decides about a request for a code. */
 export function decideCode(
-  { verification: asked, resends }: CodeRequest,
+  { verification: asked, resends, is_fallback = false }: CodeRequest,
   message: MessageRow,
   state: CodeState,
 ): CodeRefusal | CodePlan {
@@ -98,31 +100,46 @@ export function decideCode(
   const recent = state.recent.get(keys.address) ?? []
   const open = recent.find((one) => isPending(one, at)) ?? null
   const [newest] = recent
-  if (resends !== null && open?.id !== resends) {
+  if (resends !== null && (open?.id !== resends || (is_fallback && !isSameStep(open, asked)))) {
     return { outcome: 'code_over', verification: recent.find(({ id }) => id === resends) ?? null }
   }
-  if (open && at < nextSendAt(open)) return { outcome: 'code_pending', verification: open }
+  if (open && !is_fallback && at < nextSendAt(open)) {
+    return { outcome: 'code_pending', verification: open }
+  }
   const refused =
-    (newest && newest.status !== 'approved' ? cooldownOf(newest, at) : null) ??
-    limitOf(recent, at) ??
+    (newest && newest.status !== 'approved' && !is_fallback ? cooldownOf(newest, at) : null) ??
+    addressLimit(
+      recent.flatMap(({ sent_at }) => sent_at),
+      at,
+    ) ??
     (resends === null && keys.network !== null ? networkLimit(state, keys.network) : null) ??
     (keys.country === null ? null : pauseOf(asked.country as string, state, keys.country, at))
   if (refused) return refused
   const count = countOf(asked, message, { sent: 1, approved: 0 }, at)
   const planned = { outcome: 'planned', count } as const
   if (!open) return { ...planned, verification: withMessage(asked, message, at), canceled: null }
+  const { channel, locale, options, metadata, other_recipient } = asked
+  const country = open.country ?? asked.country
+  if (is_fallback) {
+    const next = { ...withoutStep(open), channel, country }
+    return { ...planned, verification: withMessage(next, message, at), canceled: null }
+  }
   const end = open.created_at.getTime() + LIMITS.verification_lifetime_s * 1000
   const asked_ms = at.getTime() + asked.expires_in * 1000
-  const isOther = asked_ms > end || asked.code_length !== open.code_length
+  const isOther =
+    asked_ms > end ||
+    asked.code_length !== open.code_length ||
+    (open.other_recipient !== null && open.other_recipient !== other_recipient)
   if (resends === null && isOther) {
-    // The code is too old to be sent again, or has another length: it ends, and another begins.
+    // The code is too old to be sent again, has another length, or was sent to another person too: it ends, and another begins.
     const verification = withMessage(asked, message, at)
     return { ...planned, verification, canceled: ended(open, 'canceled', at) }
   }
   const expires_at = new Date(Math.min(end, asked_ms))
-  const { channel, locale, options, metadata } = asked
-  const renewed = resends === null ? { locale, options, metadata } : {}
-  const verification = withMessage({ ...open, ...renewed, channel, expires_at }, message, at)
+  const { fallback } = asked
+  const renewed = resends === null ? { locale, options, metadata, fallback, other_recipient } : {}
+  const next = { ...open, ...renewed, channel, country, expires_at }
+  const verification = withMessage(next, message, at)
   return { ...planned, verification, canceled: null }
 }
 
@@ -138,10 +155,28 @@ export function applyCode({ verification, canceled, count }: CodePlan, state: Co
   if (count && country) state.counts.set(country, withCount(state.counts.get(country) ?? [], count))
 }
 
+/** Whether the channel that is tried next is still the same, and its message was not sent. */
+export function isSameStep(
+  a: Pick<VerificationRow, 'message_id' | 'fallback'>,
+  b: Pick<VerificationRow, 'message_id' | 'fallback'>,
+): boolean {
+  return a.message_id === b.message_id && a.fallback?.length === b.fallback?.length
+}
+
+/** The verification without the channel that is tried next. */
+export function withoutStep(row: VerificationRow): VerificationRow {
+  const rest = row.fallback?.slice(1) ?? []
+  return { ...row, fallback: rest.length > 0 ? rest : null }
+}
+
 /** The verification with one message more. */
 function withMessage(row: VerificationRow, message: MessageRow, at: Date): VerificationRow {
+  const sent = { id: message.id, channel: message.channel, sent_at: at.getTime() }
+  const wait_ms = (row.options.fallback_after ?? LIMITS.verification_fallback_s) * 1000
   return {
     ...row,
+    messages: [...(row.messages ?? []), sent],
+    fallback_at: row.fallback === null ? null : new Date(at.getTime() + wait_ms),
     sent_at: [...row.sent_at, at.getTime()],
     message_id: message.id,
     credits_used: (row.credits_used + message.credits_used) as Units,
@@ -173,8 +208,9 @@ function cooldownOf(newest: VerificationRow, at: Date): CodeRefusal | null {
   return { outcome: 'code_limit', of: 'recipient', retry_after_s: Math.ceil(wait_ms / 1000) }
 }
 
-function limitOf(recent: readonly VerificationRow[], at: Date): CodeRefusal | null {
-  const sent = recent.flatMap(({ sent_at }) => sent_at).sort((a, b) => b - a)
+/** Limits the messages with codes to an address, from the times of those in the last day. */
+export function addressLimit(sent_at: readonly number[], at: Date): CodeRefusal | null {
+  const sent = [...sent_at].sort((a, b) => b - a)
   const now = at.getTime()
   for (const [max, window_ms] of [
     [LIMITS.verification_sends_per_hour, HOUR_MS],

@@ -1,4 +1,5 @@
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
+import { identityOfKeyId } from '../api-keys/identity-of-key.ts'
 import { seen, type Viewer, viewOf } from '../api-keys/viewer.ts'
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import type { BodyIn, Data, Form, QueryIn } from '../contract/endpoints/endpoint.ts'
@@ -35,20 +36,24 @@ import type { CodeCheck } from '../rules/check-codes.ts'
 import { HOUR_MS } from '../rules/count-changes.ts'
 import { SUPPRESSED_TEXT } from '../rules/recipients.ts'
 import {
+  addressLimit,
   attemptsLeft,
   type CodeRefusal,
   codeWindows,
   ended,
   isPending,
   isRecent,
+  isSameStep,
   NO_COUNTRY,
   nextSendAt,
   sourceOf,
   type Tally,
+  withoutStep,
 } from '../rules/verify.ts'
 import { codeOf, isSameCode, maskOf, withCode } from '../secrets/codes.ts'
 import type { CodeKey } from '../secrets/secrets.ts'
 import { announce } from './ends.ts'
+import type { FallBack } from './fallbacks.ts'
 
 type Started = Data<typeof endpoints.start>
 type Checked = Data<typeof endpoints.check>
@@ -118,6 +123,8 @@ export interface Verifications<F extends Form = 'given'> {
 
 /** What a message with a code needs. */
 interface Asked {
+  /** The next channel of a verification, as its row names it. */
+  is_fallback?: boolean
   channel: Channel
   recipient: string
   row: VerificationRow
@@ -131,9 +138,10 @@ const BRANDS_MAX = 10_000
 const ROUTE = 'verifications.start'
 const NOT_FOUND = 'Verification not found'
 
-export function createVerifications(
-  parts: BulkParts & { key: CodeKey; onQueued: () => void },
-): Verifications<'decoded'> {
+export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued: () => void }): {
+  verifications: Verifications<'decoded'>
+  fallBack: FallBack
+} {
   const { storage, runtime, quotas, priceOf, sequences } = parts
   const brands = new Map<string, { brand: string; read_ms: number }>()
   const watched = watchAccepts(runtime.telemetry, parts.tracing)
@@ -152,12 +160,12 @@ export function createVerifications(
 
   async function send(
     identity: KeyIdentity,
-    { channel, recipient: to, row, resends }: Asked,
+    { channel, recipient: to, row, resends, is_fallback }: Asked,
     options: { idempotency_key?: string | undefined; compared?: unknown } = {},
   ): Promise<IdempotentResult<Started> & { is_sent?: boolean }> {
     const at = row.created_at
     const { idempotency_key: key, compared } = options
-    const { from, template, domain, app_hash } = row.options
+    const { from, template, domain, app_hash } = optionsFor(row, channel)
     const brand = await brandOf(identity.workspace_id)
     const mask = maskOf(row.code_length)
     const { codeContent } = await texts()
@@ -191,6 +199,7 @@ export function createVerifications(
     }
     if (fault !== null) throw invalid(fault.path, fault.message)
     await sequences?.check(identity, channel, [to])
+    await checkOther(row, addressOf(to), at)
     const price = priceOf(channel, withCode(content, '0'.repeat(row.code_length), channel))(to)
     const message = newMessage(
       identity,
@@ -234,6 +243,7 @@ export function createVerifications(
         code: {
           verification,
           resends,
+          ...(is_fallback && { is_fallback }),
           response: ({ verification, message }) => {
             const answer = startedOf(verification, message?.credits_used ?? units(0))
             // The answers of idempotency name no address, so that an erasure finds nothing in them.
@@ -261,6 +271,28 @@ export function createVerifications(
     if (outcome === 'replayed')
       return replay((settled as { response: string }).response, row.recipient)
     throw invalid('to', SUPPRESSED_TEXT)
+  }
+
+  /** The second address of a verification has the limits of an address. @throws SvcError. */
+  async function checkOther(row: VerificationRow, address: string, at: Date): Promise<void> {
+    if (address === row.recipient) return
+    const { workspace_id, livemode } = row
+    const { recent } = codeWindows(at)
+    const found = await storage.read.verifications.ofAddress(
+      workspace_id,
+      livemode,
+      address,
+      recent,
+    )
+    const isMail = address.includes('@')
+    const sent = found.flatMap(({ recipient, sent_at, messages }) =>
+      recipient === address
+        ? sent_at
+        : (messages ?? [])
+            .filter(({ channel }) => (channel === 'email') === isMail)
+            .map((message) => message.sent_at),
+    )
+    refusedCode(addressLimit(sent, at) ?? { outcome: 'unlimited' })
   }
 
   /** The key is made after the request was accepted, so that a refusal changes nothing. */
@@ -320,10 +352,82 @@ export function createVerifications(
     ])
     if (!checked) throw new SvcError('not_found', NOT_FOUND)
     const { status, verification } = checked
+    if (status === 'approved') await cancelMessages(verification)
     if (status === 'used') {
       throw new SvcError('not_found', 'This verification was approved before: a code works once')
     }
     return { verification_id: verification.id, status, attempts_left: attemptsLeft(verification) }
+  }
+
+  /** Messages of a verification that ended are not sent any more if they wait, and are refunded. */
+  async function cancelMessages({ workspace_id, messages }: VerificationRow): Promise<void> {
+    // The only message of a code that was given was sent.
+    if (!messages || messages.length < 2) return
+    const message_ids = messages.map(({ id }) => id)
+    await storage.hot.cancel({ workspace_id, message_ids, at: runtime.now() })
+  }
+
+  /** Changes the channels that are tried next, unless they have changed since `seen` was read. */
+  async function changeFallback(
+    seen: VerificationRow,
+    change: Pick<VerificationRow, 'fallback' | 'fallback_at'>,
+  ): Promise<void> {
+    await storage.write(async ({ verifications }) => {
+      const row = await verifications.lock(seen.workspace_id, seen.id)
+      if (!row || !isSameStep(row, seen)) return
+      await verifications.changeFallback({ ...row, ...change })
+    })
+  }
+
+  const fallBack: FallBack = async (row, status) => {
+    const at = runtime.now()
+    const { workspace_id, id, api_key_id, livemode, fallback } = row
+    const [channel] = fallback ?? []
+    if (!channel || !isPending(row, at) || status === 'delivered' || status === 'read') {
+      return changeFallback(row, { fallback, fallback_at: null })
+    }
+    const identity =
+      api_key_id === null
+        ? null
+        : await identityOfKeyId({ storage, runtime }, workspace_id, api_key_id)
+    if (identity === null || (identity.mode === 'live') !== livemode) {
+      return changeFallback(row, { fallback: null, fallback_at: null })
+    }
+    try {
+      await watchedSend(identity, await askedAgain(row, channel, { is_fallback: true }))
+    } catch (error) {
+      if (!(error instanceof SvcError)) throw error
+      const { code, message } = error
+      const about = { workspace_id, verification_id: id, channel, code, reason: message }
+      runtime.log.info(about, 'a channel of a code was skipped')
+      const rest = withoutStep(row).fallback
+      await changeFallback(row, { fallback: rest, fallback_at: rest === null ? null : at })
+    }
+  }
+
+  /** A further message of a verification. @throws SvcError if it has no address for the channel. */
+  async function askedAgain(
+    row: VerificationRow,
+    channel: Channel,
+    more: { is_fallback?: boolean } = {},
+  ): Promise<Asked> {
+    const { recipient, other_recipient, options } = row
+    const isMail = channel === 'email'
+    const address = [recipient, other_recipient].find((one) => one?.includes('@') === isMail)
+    if (!address) {
+      throw invalid(
+        'channel',
+        'A code for a number is sent by sms, whatsapp or voice, and one for an e-mail address by email',
+      )
+    }
+    const country = isMail ? null : (row.country ?? (await countryOf(address)))
+    return {
+      ...more,
+      channel,
+      recipient: isMail ? (options.to ?? address) : address,
+      row: { ...row, country, created_at: runtime.now() },
+      resends: row.id,
+    }
   }
 
   async function byId(viewer: Viewer, id: string): Promise<VerificationRow> {
@@ -344,7 +448,9 @@ export function createVerifications(
   ): Promise<VerificationRow> {
     const { workspace_id, api_key_id, mode } = identity
     const { channel, locale, code_length, expires_in, client_ip, metadata = {} } = request
-    const { from, template, domain, app_hash } = request
+    const { from, template, domain, app_hash, fallback = [], fallback_after } = request
+    const other = fallback.find(({ to }) => to !== undefined)?.to ?? null
+    const mail = channel === 'email' ? request.to : other
     const at = runtime.now()
     return {
       workspace_id,
@@ -354,7 +460,11 @@ export function createVerifications(
       channel,
       recipient,
       locale: locale ?? 'en',
-      options: { ...(channel === 'email' && { to: request.to }), from, template, domain, app_hash },
+      options: {
+        ...(mail?.includes('@') && { to: mail }),
+        ...{ from, template, domain, app_hash },
+        ...(fallback.length > 0 && { fallback_after }),
+      },
       status: 'pending',
       seed: runtime.bytes(16).toString('base64url'),
       code_length,
@@ -370,10 +480,14 @@ export function createVerifications(
       updated_at: at,
       expires_at: new Date(at.getTime() + expires_in * 1000),
       ended_at: null,
+      fallback: fallback.length > 0 ? fallback.map(({ channel }) => channel) : null,
+      fallback_at: null,
+      other_recipient: other === null ? null : addressOf(other),
+      messages: [],
     }
   }
 
-  return {
+  const verifications: Verifications<'decoded'> = {
     async start(identity, request, options = {}) {
       const { channel } = request
       const recipient = addressOf(request.to)
@@ -390,25 +504,7 @@ export function createVerifications(
     async resend(identity, id, { channel: given }) {
       const row = mineOnly(identity, await byId(identity, id))
       if (!row) throw new SvcError('not_found', NOT_FOUND)
-      const channel = given ?? row.channel
-      if ((channel === 'email') !== (row.channel === 'email')) {
-        throw invalid(
-          'channel',
-          'A code for a number is sent by sms, whatsapp or voice, and one for an e-mail address by email',
-        )
-      }
-      const { to = row.recipient, from, template, domain, app_hash } = row.options
-      const options = {
-        ...(channel === row.channel && { from }),
-        ...(channel === 'sms' && { domain, app_hash }),
-        ...(channel === 'whatsapp' && { template }),
-      }
-      const asked = {
-        channel,
-        recipient: to,
-        row: { ...row, options, sent_at: [], credits_used: units(0), created_at: runtime.now() },
-        resends: id,
-      }
+      const asked = await askedAgain(row, given ?? row.channel)
       return withTestCode(identity, (await watchedSend(identity, asked)).data)
     },
     check: (identity, id, { code }) => checkCode(identity, { id }, code),
@@ -427,7 +523,8 @@ export function createVerifications(
         return canceled
       })
       // A message that was not sent yet is not sent any more, and is refunded.
-      await storage.hot.cancel({ workspace_id, message_ids: [row.message_id], at: runtime.now() })
+      const message_ids = (row.messages ?? [{ id: row.message_id }]).map(({ id }) => id)
+      await storage.hot.cancel({ workspace_id, message_ids, at: runtime.now() })
       return shownVerification(row, runtime.now())
     },
     async approve(viewer, id) {
@@ -437,6 +534,7 @@ export function createVerifications(
         { workspace_id, livemode, of: { id }, isRight, at: runtime.now() },
       ])
       if (checked?.status !== 'approved') throw overError(checked?.verification ?? null)
+      await cancelMessages(checked.verification)
       return shownVerification(checked.verification, runtime.now())
     },
     async get(viewer, id) {
@@ -484,6 +582,7 @@ export function createVerifications(
       })
     },
   }
+  return { verifications, fallBack }
 
   function watchedSend(
     identity: KeyIdentity,
@@ -515,6 +614,23 @@ function startedOf(row: VerificationRow, credits_used: Units): Started {
     credits_used,
     message_id: row.message_id,
   }
+}
+
+/** The options of a verification that apply to a message of a channel; the sender is that of the first channel. */
+function optionsFor({ options, channel: last, messages }: VerificationRow, channel: Channel) {
+  const { from, template, domain, app_hash } = options
+  return {
+    ...(channel === (messages?.[0]?.channel ?? last) && { from }),
+    ...(channel === 'whatsapp' && { template }),
+    ...(channel === 'sms' && { domain, app_hash }),
+  }
+}
+
+/** The address that a channel of a verification sends to, as it is stored. */
+function addressFor(row: VerificationRow, channel: Channel): string {
+  const { recipient, other_recipient } = row
+  const isMail = channel === 'email'
+  return [recipient, other_recipient].find((one) => one?.includes('@') === isMail) ?? recipient
 }
 
 function replay(response: string, to: string): IdempotentResult<Started> {
@@ -589,6 +705,14 @@ function shownVerification(row: VerificationRow, now: Date): CodeVerification {
     attempts: row.attempts,
     attempts_left: attemptsLeft({ ...row, status }),
     messages_sent: row.sent_at.length,
+    messages: (row.messages ?? []).map(({ id, channel, sent_at }) => ({
+      message_id: id,
+      channel,
+      to: addressFor(row, channel),
+      sent_at: new Date(sent_at),
+    })),
+    fallback: (row.fallback ?? []).map((channel) => ({ channel, to: addressFor(row, channel) })),
+    next_fallback_at: status === 'pending' ? row.fallback_at : null,
     message_id: row.message_id,
     credits_used: row.credits_used,
     metadata: row.metadata,

@@ -66,6 +66,7 @@ type Questions = {
       | 'ofUser'
       | 'byPayment'
       | 'due'
+      | 'dueFallbacks'
       | 'ofAll'
       | 'pausesOfAll'
       | 'overfull'
@@ -262,6 +263,7 @@ export function isolationContract(open: OpenStorage): void {
         apiKeys: {
           list: () => apiKeys.list(asker, EVERYTHING),
           count: () => apiKeys.count(asker),
+          byId: () => apiKeys.byId(asker, key.id),
           sealedKey: () => apiKeys.sealedKey(asker, key.id),
           spentOn: () => apiKeys.spentOn(asker, { api_key_id: key.id, day: DAY }),
           testUsage: () => apiKeys.testUsage(asker),
@@ -376,6 +378,8 @@ export function isolationContract(open: OpenStorage): void {
           byId: () => verifications.byId(asker, verification.id),
           list: () => verifications.list(asker, {}, EVERYTHING),
           count: () => verifications.count(asker, {}),
+          ofAddress: () =>
+            verifications.ofAddress(asker, true, verification.recipient, new Date(0)),
           totals: () => verifications.totals(asker, new Date(0)),
           pauses: () => verifications.pauses(asker),
         },

@@ -164,6 +164,65 @@ export function verificationsContract(open: OpenStorage): void {
     ).toEqual(['accepted', 'accepted', 'accepted'])
   })
 
+  it('sends each further channel once, also for simultaneous requests, until it ends', async () => {
+    const id = await bench.workspace(units(20_000_000))
+    const steps = { fallback: ['voice', 'email'] as const, other_recipient: 'asha@example.com' }
+    const first = asking(id, { ...steps, fallback: [...steps.fallback] })
+    await accept([first])
+    const due = async () => {
+      const found = await bench.storage.read.verifications.dueFallbacks(bench.clock.now(), 10)
+      return found.filter(({ row }) => row.workspace_id === id)
+    }
+    expect(await due()).toEqual([])
+    bench.clock.step(LIMITS.verification_fallback_s * 1000)
+    const [found] = await due()
+    const row = (await stored(first)) as VerificationRow
+    expect(found).toEqual({ row, status: 'queued' })
+    const next = (of: VerificationRow): AcceptRequest => {
+      const send = bench.make.send(id, { channel: 'voice', recipient: of.recipient })
+      const verification = { ...of, channel: 'voice' as const }
+      const code = { verification, resends: of.id, is_fallback: true, response: () => '' }
+      return { ...send, code }
+    }
+    const results = await Promise.all(
+      Array.from({ length: 4 }, () => outcomes([next({ ...row, created_at: bench.clock.now() })])),
+    )
+    expect(results.flat().sort()).toEqual(['accepted', 'code_over', 'code_over', 'code_over'])
+    const after = (await stored(first)) as VerificationRow
+    expect(after).toMatchObject({ fallback: ['email'], channel: 'voice', seed: row.seed })
+    expect(after.messages?.map(({ channel }) => channel)).toEqual(['sms', 'voice'])
+    expect(after.fallback_at?.getTime()).toBe(
+      bench.clock.now().getTime() + LIMITS.verification_fallback_s * 1000,
+    )
+    expect(await bench.ledger(id)).toHaveLength(3)
+    expect(await due()).toEqual([])
+    await bench.storage.write(({ verifications }) =>
+      verifications.change(ended(after, 'approved', bench.clock.now())),
+    )
+    bench.clock.step(LIMITS.verification_fallback_s * 1000)
+    expect(await due()).toEqual([])
+    expect(await outcomes([next({ ...after, created_at: bench.clock.now() })])).toEqual([
+      'code_over',
+    ])
+    expect(await bench.ledger(id)).toHaveLength(3)
+    await bench.reopen()
+  })
+
+  it('is found by its second address, and removed with it', async () => {
+    const id = await bench.workspace(units(20_000_000))
+    const request = asking(id, { fallback: ['email'], other_recipient: 'asha@example.com' })
+    await accept([request])
+    const found = (address: string) =>
+      bench.storage.read.verifications.ofAddress(id, true, address, new Date(0))
+    expect(await found('asha@example.com')).toHaveLength(1)
+    expect(await found('+255712345670')).toEqual([])
+    const forgotten = await bench.storage.write(({ verifications }) =>
+      verifications.forget(id, 'asha@example.com'),
+    )
+    expect(forgotten).toBe(1)
+    expect(await stored(request)).toBeNull()
+  })
+
   it('is limited for an address in an hour', async () => {
     const id = await bench.workspace(units(20_000_000))
     const max = LIMITS.verification_sends_per_hour

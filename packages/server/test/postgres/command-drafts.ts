@@ -432,6 +432,10 @@ function contactDrafts(
         to: `+25573000${1000 + below(9000)}`,
         channel: pick(['sms', 'whatsapp']),
         ...(once(3) && { code_length: 4 + below(7) }),
+        ...(once(3) && {
+          fallback: [{ channel: 'voice' }, { channel: 'email', to: 'asha@example.com' }],
+          fallback_after: 10 + below(60),
+        }),
       },
     }),
     'verifications.check': ({ verifications }) => ({

@@ -56,6 +56,23 @@ export const verification = z
     attempts_left: attemptsLeft,
     messages_sent: z.int().min(1).meta({ description: 'Messages with the code.' }),
     message_id: uuid.meta({ description: 'The last message with the code.' }),
+    messages: z
+      .array(
+        z.object({
+          message_id: uuid,
+          channel: z.enum(CHANNELS),
+          to: z.string(),
+          sent_at: timestamp,
+        }),
+      )
+      .meta({ description: 'The messages with the code, oldest first.' }),
+    fallback: z.array(z.object({ channel: z.enum(CHANNELS), to: z.string() })).meta({
+      description: 'The channels that were not tried yet, in their order.',
+    }),
+    next_fallback_at: timestamp.nullable().meta({
+      description:
+        'When the first channel of `fallback` is tried, unless the last message is delivered before. Null: never.',
+    }),
     credits_used: credits.meta({ description: 'The price of all its messages.' }),
     metadata: z.record(z.string(), z.unknown()),
     created_at: timestamp,
@@ -122,6 +139,37 @@ function refineAddress(
   issues.push({ code: 'custom', path: ['to'], message, input: to })
 }
 
+/** Refuses the channels after the first one if they have not exactly the addresses that they need: one of each kind. */
+function refineSteps(
+  {
+    channel,
+    fallback = [],
+  }: { channel: Channel; fallback?: { channel: Channel; to?: string | undefined }[] | undefined },
+  issues: {
+    push(issue: {
+      code: 'custom'
+      path: (string | number)[]
+      message: string
+      input: unknown
+    }): unknown
+  },
+): void {
+  const others = new Set<string>()
+  for (const [i, step] of fallback.entries()) {
+    const refuse = (message: string) =>
+      issues.push({ code: 'custom', path: ['fallback', i, 'to'], message, input: step })
+    const isMail = step.channel === 'email'
+    if (isMail === (channel === 'email')) {
+      if (step.to !== undefined) refuse(`${step.channel} uses the address of the request`)
+    } else if (isMail ? emailAddress(step.to ?? '') === null : !phone.safeParse(step.to).success) {
+      refuse(isMail ? EMAIL_TEXT : PHONE_TEXT)
+    } else {
+      others.add(step.to as string)
+      if (others.size > 1) refuse('All channels of this kind need the same address')
+    }
+  }
+}
+
 const startRequest = z
   .strictObject({
     to: address,
@@ -151,6 +199,30 @@ const startRequest = z
       .regex(/^[A-Za-z0-9+/]{11}$/, 'app_hash must be the 11 characters of the SMS Retriever')
       .optional()
       .meta({ description: 'Only for `sms`: the hash of the Android app that reads the code.' }),
+    fallback: z
+      .array(
+        z.strictObject({
+          channel,
+          to: address.optional().meta({
+            description:
+              'The address, if the channel needs one of the other kind than `to` of the request: an e-mail address, or a number.',
+          }),
+        }),
+      )
+      .min(1)
+      .max(LIMITS.verification_fallbacks)
+      .optional()
+      .meta({
+        example: [{ channel: 'voice' }, { channel: 'email', to: 'asha@example.com' }],
+        description:
+          'The channels that are tried next, in this order, with the same code: each when the message before failed, or when no receipt of its delivery arrived within `fallback_after`. Each message is paid. A channel that is refused is skipped.',
+      }),
+    fallback_after: z
+      .int()
+      .min(LIMITS.verification_fallback_min_s)
+      .max(LIMITS.verification_fallback_max_s)
+      .default(LIMITS.verification_fallback_s)
+      .meta({ description: 'Seconds after a message until the next channel of `fallback`.' }),
     client_ip: z
       .string()
       .refine((ip) => networkOf(ip, CLIENT_BITS) !== null, 'client_ip must be an IP address')
@@ -164,14 +236,20 @@ const startRequest = z
     refineAddress(value.to, value.channel, issues)
     const refuse = (path: string, message: string) =>
       issues.push({ code: 'custom', path: [path], message, input: value })
-    if (value.template !== undefined && value.channel !== 'whatsapp') {
+    const { fallback = [], fallback_after } = value
+    const channels = [value.channel, ...fallback.map((step) => step.channel)]
+    if (fallback_after * fallback.length >= value.expires_in) {
+      refuse('fallback_after', 'The code must be valid until the last channel is tried')
+    }
+    refineSteps(value, issues)
+    if (value.template !== undefined && !channels.includes('whatsapp')) {
       refuse('template', 'template is only for the channel whatsapp')
     }
     if (value.domain !== undefined && value.app_hash !== undefined) {
       refuse('app_hash', 'Give one of domain and app_hash: each must be the end of the text')
     }
     for (const name of ['domain', 'app_hash'] as const) {
-      if (value[name] !== undefined && value.channel !== 'sms') {
+      if (value[name] !== undefined && !channels.includes('sms')) {
         refuse(name, `${name} is only for the channel sms`)
       }
     }

@@ -15,6 +15,7 @@ export const NEAR_READS = {
   members: ['byId'],
   invitations: ['byToken'],
   loginNetworks: ['byEmail', 'byOperator'],
+  apiKeys: ['byId'],
   contacts: ['byId'],
   credits: ['account'],
   lowBalances: ['due'],

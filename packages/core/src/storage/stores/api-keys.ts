@@ -24,6 +24,10 @@ export function apiKeyStore(
         const mine = db.select({ n: rowCount }).from(t).where(eq(t.workspace_id, workspaceId))
         return (await mine)[0]?.n ?? 0
       },
+      async byId(workspaceId: string, keyId: string): Promise<ApiKeyRow | null> {
+        const one = and(eq(t.workspace_id, workspaceId), eq(t.id, keyId))
+        return (await db.select().from(t).where(one))[0] ?? null
+      },
       /** The encrypted key, for a key that signs; null for every other key. */
       async sealedKey(workspaceId: string, keyId: string): Promise<Sealed | null> {
         const one = and(eq(t.workspace_id, workspaceId), eq(t.id, keyId))

@@ -1,7 +1,7 @@
-import { and, asc, desc, eq, gt, gte, isNull, lte, or, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, gte, isNotNull, isNull, lte, or, type SQL, sql } from 'drizzle-orm'
 import type { Slice } from '../../contract/endpoints/paging.ts'
 import type { Units } from '../../contract/fields/units.ts'
-import type { Channel } from '../../contract/resources/content.ts'
+import type { Channel, MessageStatus } from '../../contract/resources/messages.ts'
 import type { VerificationStatus } from '../../contract/resources/verifications.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { VerificationPauseRow, VerificationRow } from '../../rows/rows.ts'
@@ -21,7 +21,7 @@ export const CHECKED_COLUMNS = ['status', 'seed', 'attempts', 'updated_at', 'end
 
 export function verificationStore(
   db: Db,
-  { verifications: t, verification_counts: counts, verification_pauses: pauses }: Tables,
+  { verifications: t, verification_counts: counts, verification_pauses: pauses, messages }: Tables,
   { locked }: Pick<StoreDialect, 'locked'>,
 ) {
   const mine = (workspaceId: string, id: string) =>
@@ -62,6 +62,40 @@ export function verificationStore(
         const found = db.select({ workspace_id, id }).from(t).where(due)
         return found.orderBy(asc(t.expires_at)).limit(limit)
       },
+      /**
+       * Pending verifications of all workspaces whose next channel is due: its time has come, or the last message failed. With
+       * the status of the last message.
+       */
+      async dueFallbacks(
+        now: Date,
+        limit: number,
+      ): Promise<{ row: VerificationRow; status: MessageStatus | null }[]> {
+        const last = and(eq(messages.workspace_id, t.workspace_id), eq(messages.id, t.message_id))
+        const isDue = or(lte(t.fallback_at, now), eq(messages.status, 'failed'))
+        return db
+          .select({ row: t, status: messages.status })
+          .from(t)
+          .leftJoin(messages, last)
+          .where(and(isNotNull(t.fallback_at), isNull(t.ended_at), isDue))
+          .orderBy(asc(t.fallback_at))
+          .limit(limit)
+      },
+      /** The verifications since a time that have an address as their first or second one. */
+      async ofAddress(
+        workspaceId: string,
+        livemode: boolean,
+        address: string,
+        since: Date,
+      ): Promise<Pick<VerificationRow, 'recipient' | 'sent_at' | 'messages'>[]> {
+        const { recipient, sent_at, messages } = t
+        const theirs = and(
+          eq(t.workspace_id, workspaceId),
+          eq(t.livemode, livemode),
+          gt(t.created_at, since),
+          or(eq(recipient, address), eq(t.other_recipient, address)),
+        )
+        return db.select({ recipient, sent_at, messages }).from(t).where(theirs)
+      },
       /** The counts of a workspace since a time, by country, the most messages first. */
       async totals(workspaceId: string, since: Date) {
         const sent = sql<number>`cast(sum(${counts.sent}) as bigint)`
@@ -100,6 +134,15 @@ export function verificationStore(
         const set = { status, seed, attempts, updated_at, ended_at }
         await db.update(t).set(set).where(mine(row.workspace_id, row.id))
       },
+      /** Stores the channels that are tried next, of a locked verification. */
+      async changeFallback({
+        workspace_id,
+        id,
+        fallback,
+        fallback_at,
+      }: Pick<VerificationRow, 'workspace_id' | 'id' | 'fallback' | 'fallback_at'>): Promise<void> {
+        await db.update(t).set({ fallback, fallback_at }).where(mine(workspace_id, id))
+      },
       /** Notes that a country is paused; false if this was noted after `since`, or if an operator allows it since then. */
       async notePause(pause: VerificationPauseRow, since: Date): Promise<boolean> {
         const { sent, approved, paused_at } = pause
@@ -137,9 +180,12 @@ export function verificationStore(
           limit,
         )
       },
-      /** Removes the verifications of an address. */
+      /** Removes the verifications of an address, which may be their second one. */
       async forget(workspaceId: string, recipient: string): Promise<number> {
-        const theirs = and(eq(t.workspace_id, workspaceId), eq(t.recipient, recipient))
+        const theirs = and(
+          eq(t.workspace_id, workspaceId),
+          or(eq(t.recipient, recipient), eq(t.other_recipient, recipient)),
+        )
         return (await db.delete(t).where(theirs).returning({ id: t.id })).length
       },
     },
