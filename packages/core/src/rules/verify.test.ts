@@ -2,13 +2,16 @@ import { describe, expect, it } from 'vitest'
 import { builders, testRuntime } from '../../test/fixtures.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { VerificationRow } from '../rows/rows.ts'
+import { HOUR_MS } from './count-changes.ts'
 import {
   applyCode,
+  type CodePlan,
   type CodeState,
   codeKeys,
   decideCheck,
   decideCode,
   emptyCodeState,
+  ended,
   nextSendAt,
   withCount,
 } from './verify.ts'
@@ -36,6 +39,15 @@ function service() {
       applyCode(decision, state)
       return decision
     },
+    allow(country: string, for_ms: number) {
+      const paused_at = clock.now()
+      const allowed_until = new Date(paused_at.getTime() + for_ms)
+      const pause = { workspace_id: 'w1', country, paused_at, sent: 0, approved: 0, allowed_until }
+      state.pauses.set(`w1\n${country}`, pause)
+    },
+    end(row: VerificationRow, status: 'canceled' | 'expired' | 'max_attempts') {
+      state.recent.set(codeKeys(row).address, [ended(row, status, clock.now())])
+    },
     approve(row: VerificationRow) {
       const { changed, count } = decideCheck(row, true, clock.now())
       if (!changed || !count) throw new Error('not approved')
@@ -47,6 +59,11 @@ function service() {
       )
     },
   }
+}
+
+function plannedOf(decision: ReturnType<ReturnType<typeof service>['ask']>): CodePlan {
+  if (decision.outcome !== 'planned') throw new Error(decision.outcome)
+  return decision
 }
 
 const number = (n: number) => `+2557${String(n).padStart(8, '0')}`
@@ -140,5 +157,106 @@ describe('a pending verification', () => {
     if (next.outcome !== 'planned') throw new Error(next.outcome)
     expect(next.verification.id).not.toBe(old.verification.id)
     expect(next.canceled).toMatchObject({ id: old.verification.id, status: 'canceled', seed: null })
+  })
+
+  it('is sent again by its own id only, while another one is pending', () => {
+    const one = service()
+    const first = plannedOf(one.ask())
+    one.clock.step(LIMITS.verification_cooldown_s * 1000)
+    const next = plannedOf(one.ask({ code_length: 8 }))
+    one.clock.step(LIMITS.verification_cooldown_s * 1000)
+    expect(one.ask({}, first.verification.id)).toMatchObject({
+      outcome: 'code_over',
+      verification: { id: first.verification.id, status: 'canceled' },
+    })
+    expect(one.ask({}, 'unknown')).toEqual({ outcome: 'code_over', verification: null })
+    expect(plannedOf(one.ask({}, next.verification.id)).verification.id).toBe(next.verification.id)
+  })
+
+  it('keeps its language, options and metadata in a resend, and gets new ones in a start', () => {
+    const one = service()
+    const wait = () => one.clock.step(LIMITS.verification_cooldown_s * 2_000)
+    const began = { locale: 'de', options: { from: 'Acme' }, metadata: { user: 'U1' } }
+    const other = { locale: 'fr', options: {}, metadata: { user: 'U2' } }
+    const { verification: first } = plannedOf(one.ask(began))
+    wait()
+    expect(plannedOf(one.ask(other, first.id)).verification).toMatchObject(began)
+    wait()
+    expect(plannedOf(one.ask(other)).verification).toMatchObject({ ...other, id: first.id })
+  })
+
+  it('is valid for at most an hour, however often it is sent again', () => {
+    const one = service()
+    const { verification: first } = plannedOf(one.ask())
+    for (const wait_s of [60, 120, 240]) {
+      one.clock.step(wait_s * 1000)
+      one.ask({}, first.id)
+    }
+    const end = first.created_at.getTime() + LIMITS.verification_lifetime_s * 1000
+    one.clock.step(480_000)
+    const { verification: last } = plannedOf(one.ask({ expires_in: 3_600 }, first.id))
+    expect(last.expires_at).toEqual(new Date(end))
+  })
+})
+
+describe('the limits of an address and of a network', () => {
+  it('are ten messages in a day', () => {
+    const one = service()
+    const outcomes = Array.from({ length: 12 }, () => {
+      one.clock.step(HOUR_MS)
+      return one.ask().outcome
+    })
+    expect(outcomes).toEqual([
+      ...Array(LIMITS.verification_sends_per_day).fill('planned'),
+      'code_limit',
+      'code_limit',
+    ])
+  })
+
+  it.each(['canceled', 'expired', 'max_attempts'] as const)(
+    'keep the wait after a verification that is %s',
+    (status) => {
+      const one = service()
+      const { verification } = plannedOf(one.ask())
+      one.end(verification, status)
+      expect(one.ask()).toEqual({ outcome: 'code_limit', of: 'recipient', retry_after_s: 30 })
+    },
+  )
+
+  it('do not keep the wait after an approval', () => {
+    const one = service()
+    one.approve(plannedOf(one.ask()).verification)
+    expect(one.ask().outcome).toBe('planned')
+  })
+
+  it('count the verifications of a network, not their resends', () => {
+    const one = service()
+    const client_network = '203.0.113.7/32'
+    const ask = (n: number, resends: string | null = null) =>
+      one.ask({ recipient: number(n), client_network }, resends)
+    const { verification: first } = plannedOf(ask(0))
+    one.clock.step(LIMITS.verification_cooldown_s * 1000)
+    plannedOf(ask(0, first.id))
+    for (let n = 1; n < LIMITS.verifications_per_network; n++) plannedOf(ask(n))
+    expect(ask(999)).toMatchObject({ outcome: 'code_limit', of: 'network' })
+    one.clock.step(LIMITS.verification_cooldown_s * 2_000)
+    expect(ask(0, first.id).outcome).toBe('planned')
+  })
+})
+
+describe('a country that an operator allows', () => {
+  it('is paused again after that time, by what was counted since then', () => {
+    const one = service()
+    let next = 0
+    const ask = (count: number) =>
+      Array.from({ length: count }, () => one.ask({ recipient: number(next++) }).outcome)
+    ask(50)
+    expect(ask(1)).toEqual(['country_paused'])
+    one.allow('TZ', HOUR_MS)
+    expect(ask(60)).toEqual(Array(60).fill('planned'))
+    one.clock.step(HOUR_MS)
+    expect(ask(1)).toEqual(['planned'])
+    one.clock.step(HOUR_MS)
+    expect(ask(60).filter((outcome) => outcome === 'planned')).toHaveLength(50)
   })
 })
