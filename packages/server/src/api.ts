@@ -27,6 +27,7 @@ import { createGate, type Gate, type Load, OVERLOAD, type Phase } from './admiss
 import { createRateLimiter, type RateLimiter } from './admission/rate-limiter.ts'
 import { serveCallbacks } from './callbacks/callbacks.ts'
 import { serveResend } from './compat/resend/resend.ts'
+import { serveSupabase } from './compat/supabase/send-sms.ts'
 import { serveTwilio } from './compat/twilio/twilio.ts'
 import { accessOf, type ConsoleOptions, serveConsole } from './console-api/console.ts'
 import { createRequestLog } from './dev/request-log.ts'
@@ -184,6 +185,7 @@ export async function serveApi(
   serveCallbacks(app, admission, core, { public_url, now })
   serveResend(app, admission, core, { now, self_service_domains })
   serveTwilio(app, admission, core, { now })
+  serveSupabase(app, admission, core, { now, public_url })
   const { brand = 'svc' } = config
   // The links of pages are relative to the root of the service.
   const frame = { brand, console: access ? access.base.slice(1) : null }

@@ -43,6 +43,7 @@ const STYLES: Record<Status, StyleName> = {
   expired: 'dim',
   canceled: 'dim',
   max_attempts: 'red',
+  external: 'dim',
 }
 const STATUSES = Object.keys(STYLES) as Status[]
 

@@ -127,7 +127,7 @@ export interface BulkRejection {
 /** `CodeVerification` in JSON. */
 export interface CodeVerification {
   id: string
-  status: 'pending' | 'approved' | 'expired' | 'canceled' | 'max_attempts'
+  status: 'pending' | 'approved' | 'expired' | 'canceled' | 'max_attempts' | 'external'
   to: string
   /** The channel of the last message. */
   channel: Channel
@@ -720,7 +720,7 @@ export interface VerificationEndData {
   verification_id: string
   to: string
   channel: Channel
-  status: 'pending' | 'approved' | 'expired' | 'canceled' | 'max_attempts'
+  status: 'pending' | 'approved' | 'expired' | 'canceled' | 'max_attempts' | 'external'
   /** How many wrong codes were given. */
   attempts: number
   credits_used: number
@@ -1262,7 +1262,7 @@ export interface BulksResource {
 /** The answer of `POST /api/v1/verifications`. */
 export interface VerificationsStartData {
   verification_id: string
-  status: 'pending' | 'approved' | 'expired' | 'canceled' | 'max_attempts'
+  status: 'pending' | 'approved' | 'expired' | 'canceled' | 'max_attempts' | 'external'
   to: string
   channel: Channel
   expires_at: string
@@ -1311,7 +1311,7 @@ export interface VerificationsStartBody {
 /** The answer of `POST /api/v1/verifications/check`. */
 export interface VerificationsCheckAddressData {
   verification_id: string
-  status: 'pending' | 'approved' | 'expired' | 'canceled' | 'max_attempts'
+  status: 'pending' | 'approved' | 'expired' | 'canceled' | 'max_attempts' | 'external'
   /** How many more wrong codes are allowed. */
   attempts_left: number
 }
@@ -1326,7 +1326,7 @@ export interface VerificationsCheckAddressBody {
 /** The answer of `POST /api/v1/verifications/:id/check`. */
 export interface VerificationsCheckData {
   verification_id: string
-  status: 'pending' | 'approved' | 'expired' | 'canceled' | 'max_attempts'
+  status: 'pending' | 'approved' | 'expired' | 'canceled' | 'max_attempts' | 'external'
   /** How many more wrong codes are allowed. */
   attempts_left: number
 }
@@ -1340,7 +1340,7 @@ export interface VerificationsCheckBody {
 /** The answer of `POST /api/v1/verifications/:id/resend`. */
 export interface VerificationsResendData {
   verification_id: string
-  status: 'pending' | 'approved' | 'expired' | 'canceled' | 'max_attempts'
+  status: 'pending' | 'approved' | 'expired' | 'canceled' | 'max_attempts' | 'external'
   to: string
   channel: Channel
   expires_at: string
@@ -1411,7 +1411,7 @@ export interface VerificationsListData {
 
 /** The query of `GET /api/v1/verifications`. */
 export interface VerificationsListQuery {
-  status?: 'pending' | 'approved' | 'expired' | 'canceled' | 'max_attempts' | undefined
+  status?: 'pending' | 'approved' | 'expired' | 'canceled' | 'max_attempts' | 'external' | undefined
   channel?: Channel | undefined
   to?: string | undefined
   page?: number | undefined

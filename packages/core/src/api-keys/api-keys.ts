@@ -60,6 +60,11 @@ export interface ApiKeys<F extends Form = 'given'> {
    */
   authenticateBasic(user: string, password: string, address: string): Promise<KeyIdentity>
   /**
+   * Returns the identity of a key by its id, for a request that is not signed with the key itself but with a secret of it.
+   * @throws SvcError like `authenticate`.
+   */
+  identify(workspaceId: string, keyId: string, address: string): Promise<KeyIdentity>
+  /**
    * Does the same as `authenticate`, without a look-up, for a key that was authenticated before and whose row has certainly
    * not changed since. Returns null for every other key.
    */
@@ -230,6 +235,11 @@ export function createApiKeys({
           : named.workspace_id === identity.workspace_id
       if (!isNamed) throw unknownKey()
       return identity
+    },
+    async identify(workspaceId, keyId, address) {
+      const row = await storage.read.apiKeys.byId(workspaceId, keyId)
+      if (!row) throw unknownKey()
+      return admitted(row, address, runtime.now())
     },
     authenticateKnown(text, address) {
       const now = runtime.now()

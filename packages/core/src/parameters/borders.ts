@@ -13,6 +13,7 @@ import { CHANNELS, type Channel } from '../contract/resources/content.ts'
 import { emailBulk } from '../contract/resources/email-bulk.ts'
 import type { EventKind } from '../contract/resources/events.ts'
 import { messageSearch } from '../contract/resources/messages.ts'
+import { type ExternalCode, externalCode } from '../contract/resources/verifications.ts'
 import { SUBSCRIPTIONS } from '../contract/resources/webhooks.ts'
 import type { CoreEvent, EventPageOptions, EventsOptions, HandlerOptions } from '../events/feed.ts'
 
@@ -239,6 +240,7 @@ function apiKeyBorders(api: Api['api_keys']) {
     deactivate: takes(workspaceId, id(api.deactivate), actor),
     authenticate: takes(...credential),
     authenticateBasic: takes(asText, ...credential),
+    identify: takes(asText, asText, asText),
     authenticateKnown: takesAtOnce(...credential),
     expectedOf: takesAtOnce(...credential),
     flush: takes(),
@@ -275,6 +277,8 @@ function verificationBorders(api: Api['verifications']) {
     get: takes(viewer(api.get), id(api.get)),
     list: takes(viewer(api.list), query(api.list.query)),
     stats: takes(viewer(api.stats), query(api.stats.query)),
+    deliver: takes(identity(api.start), checked<ExternalCode>('', externalCode)),
+    hookSecret: takes(identity(api.start)),
     pauses: takes(workspaceId),
     allow: takes(
       workspaceId,

@@ -28,6 +28,8 @@ export interface CodeMessage {
 export interface CodeSource {
   seed: string
   length: number
+  /** Digits that are added to the derived ones, for a code that another service made. */
+  shift?: string
 }
 
 export function verificationTables(d: Dialect) {

@@ -230,7 +230,7 @@ function acceptCode(
   batch: Batch,
 ): AcceptResult {
   const { verification, canceled, count } = plan
-  const content = { ...first.content, code: sourceOf(verification) }
+  const content = { ...first.content, code: request.code?.source ?? sourceOf(verification) }
   // A code that is not valid any more is not sent.
   const message = { ...first, content, expires_at: verification.expires_at }
   batch.messages.push(message)

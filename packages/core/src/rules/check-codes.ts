@@ -99,6 +99,7 @@ function isNewer(a: VerificationRow, b: VerificationRow): boolean {
 const END_EVENTS = {
   pending: null,
   canceled: null,
+  external: null,
   approved: 'verification.approved',
   expired: 'verification.expired',
   max_attempts: 'verification.failed',

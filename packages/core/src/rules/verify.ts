@@ -17,6 +17,8 @@ export interface CodeRequest {
   resends: string | null
   /** The next channel of the pending verification `resends`, whose row was read before. */
   is_fallback?: boolean
+  /** The code of another service, which has its own verification; absent: the code of the verification. */
+  source?: CodeSource | undefined
   /** The stored answer for an `Idempotency-Key`; `message` is null if none is sent. */
   response: (of: { verification: VerificationRow; message: MessageRow | null }) => string
 }
@@ -91,7 +93,7 @@ export const NO_COUNTRY = 'ZZ'
 
 /** Decides about a request for a code. */
 export function decideCode(
-  { verification: asked, resends, is_fallback = false }: CodeRequest,
+  { verification: asked, resends, source, is_fallback = false }: CodeRequest,
   message: MessageRow,
   state: CodeState,
 ): CodeRefusal | CodePlan {
@@ -103,7 +105,7 @@ export function decideCode(
   if (resends !== null && (open?.id !== resends || (is_fallback && !isSameStep(open, asked)))) {
     return { outcome: 'code_over', verification: recent.find(({ id }) => id === resends) ?? null }
   }
-  if (open && !is_fallback && at < nextSendAt(open)) {
+  if (open && !is_fallback && !source && at < nextSendAt(open)) {
     return { outcome: 'code_pending', verification: open }
   }
   const refused =
@@ -117,7 +119,9 @@ export function decideCode(
   if (refused) return refused
   const count = countOf(asked, message, { sent: 1, approved: 0 }, at)
   const planned = { outcome: 'planned', count } as const
-  if (!open) return { ...planned, verification: withMessage(asked, message, at), canceled: null }
+  if (!open || source) {
+    return { ...planned, verification: withMessage(asked, message, at), canceled: null }
+  }
   const { channel, locale, options, metadata, other_recipient } = asked
   const country = open.country ?? asked.country
   if (is_fallback) {

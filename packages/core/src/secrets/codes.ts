@@ -14,14 +14,34 @@ type WithCode = Content & { code?: CodeSource }
  * The code of a verification: HMAC-SHA-256 under the key of the service over random bytes, as decimal digits without modulo
  * bias. It is stored nowhere, so that a database without the key reveals no code, and each of its messages has the same code.
  */
-export function codeOf(key: string, { seed, length }: CodeSource): string {
+export function codeOf(key: string, { seed, length, shift }: CodeSource): string {
   let code = ''
   for (let block = 0; code.length < length; block++) {
     const bytes = createHmac('sha256', key).update(`${seed}\n${length}\n${block}`).digest()
     // 250 is a multiple of 10: each digit stands for as many of the values below it.
     for (const byte of bytes) if (byte < 250 && code.length < length) code += byte % 10
   }
-  return code
+  return shift === undefined ? code : added(code, shift, 1)
+}
+
+/**
+ * The source of a code that another service made: its digits are those of a random code plus `shift`, which therefore tells
+ * nothing about them. `seed` must be new.
+ */
+export function sourceOfGiven(code: string, key: string, seed: string): CodeSource {
+  const { length } = code
+  return { seed, length, shift: added(code, codeOf(key, { seed, length }), -1) }
+}
+
+/** Adds or subtracts each digit, without a carry. */
+function added(digits: string, others: string, sign: 1 | -1): string {
+  const sums = [...digits].map((digit, at) => Number(digit) + sign * Number(others[at]) + 10)
+  return sums.map((sum) => sum % 10).join('')
+}
+
+/** A digest for another purpose than a code. `text` begins with the purpose and a line break. */
+export function digestUnder(key: string, text: string): Buffer {
+  return createHmac('sha256', key).update(text).digest()
 }
 
 /** The content that a provider gets: with the code in place of its mask. In a call, the digits are read one by one. */

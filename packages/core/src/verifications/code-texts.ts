@@ -11,8 +11,8 @@ export interface CodeTextRequest {
   brand: string
   /** Stands for the code in the content: the caller replaces it (by digits; in a call by digits read one by one). */
   mask: string
-  /** Minutes for which the code is valid. */
-  minutes: number
+  /** Minutes for which the code is valid; absent: not known. */
+  minutes?: number
   /** WebOTP: the last line of an SMS is `@domain #code`. */
   domain?: string
   /** Android SMS Retriever: the hash of the app is the last line of an SMS. */
@@ -48,8 +48,8 @@ export function codeContent(request: CodeTextRequest): { content: Content; local
   const values: Values = {
     code: request.mask,
     brand: brandOf(request),
-    minutes: spaced(minutesIn(locale).format(request.minutes)),
-    number: String(request.minutes),
+    minutes: spaced(minutesIn(locale).format(request.minutes ?? 0)),
+    number: String(request.minutes ?? 0),
   }
   return { content: contentOf(request, locale, texts, values), locale }
 }
@@ -78,7 +78,7 @@ function contentOf(
 }
 
 function smsText(
-  { mask, domain, app_hash }: CodeTextRequest,
+  { mask, domain, app_hash, minutes }: CodeTextRequest,
   { code, valid, secret }: CodeSentences,
   values: Values,
 ): string {
@@ -91,7 +91,9 @@ function smsText(
   // Bullets are not in GSM-7, but the digits that replace them are.
   const fits = (text: string) => countSegments(text.replaceAll(mask, '0'.repeat(mask.length))) === 1
 
-  for (const sentences of [[code, valid, secret], [code, secret], [code, valid], [code]]) {
+  const validity = minutes === undefined ? [] : [valid]
+  const orders = [[code, ...validity, secret], [code, secret], [code, ...validity], [code]]
+  for (const sentences of orders) {
     const text = textOf(sentences)
     if (fits(text)) return text
   }

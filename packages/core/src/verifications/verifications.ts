@@ -13,6 +13,7 @@ import type { Channel, Content } from '../contract/resources/content.ts'
 import type { SendRequest } from '../contract/resources/send-request.ts'
 import {
   type CodeVerification,
+  type ExternalCode,
   verifications as endpoints,
   type VerificationRequest,
   type VerificationStats,
@@ -32,6 +33,7 @@ import {
 import type { BulkParts } from '../messages/bulk-accept.ts'
 import { testUseOf } from '../messages/test-usage.ts'
 import type { VerificationCountRow, VerificationPauseRow, VerificationRow } from '../rows/rows.ts'
+import type { CodeSource } from '../rows/verifications.ts'
 import type { CodeCheck } from '../rules/check-codes.ts'
 import { HOUR_MS } from '../rules/count-changes.ts'
 import { SUPPRESSED_TEXT } from '../rules/recipients.ts'
@@ -50,7 +52,14 @@ import {
   type Tally,
   withoutStep,
 } from '../rules/verify.ts'
-import { codeOf, isSameCode, maskOf, withCode } from '../secrets/codes.ts'
+import {
+  codeOf,
+  digestUnder,
+  isSameCode,
+  maskOf,
+  sourceOfGiven,
+  withCode,
+} from '../secrets/codes.ts'
 import type { CodeKey } from '../secrets/secrets.ts'
 import { announce } from './ends.ts'
 import type { FallBack } from './fallbacks.ts'
@@ -91,6 +100,17 @@ export interface Verifications<F extends Form = 'given'> {
     identity: KeyIdentity,
     request: BodyIn<typeof endpoints.check_address, F>,
   ): Promise<Data<typeof endpoints.check>>
+  /**
+   * Sends the code of another service, which checks it itself, by SMS. The limits of an address hold, but not the guard against
+   * pumping, because approvals are not known here. The same code for the same address is sent once in a day.
+   * @throws SvcError as `start` does.
+   */
+  deliver(
+    identity: KeyIdentity,
+    request: ExternalCode,
+  ): Promise<IdempotentResult<Data<typeof endpoints.start>>>
+  /** The secret with which another service signs requests for a key, in the form of Standard Webhooks. */
+  hookSecret(identity: Pick<KeyIdentity, 'workspace_id' | 'api_key_id'>): Promise<string>
   /** Ends a pending verification. @throws SvcError `not_found`; `validation_error` if it has ended. */
   cancel(viewer: Viewer, id: string): Promise<CodeVerification>
   /**
@@ -129,6 +149,8 @@ interface Asked {
   recipient: string
   row: VerificationRow
   resends: string | null
+  /** The code of another service. */
+  source?: CodeSource
 }
 
 /** A changed name counts after this time. */
@@ -160,7 +182,7 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
 
   async function send(
     identity: KeyIdentity,
-    { channel, recipient: to, row, resends, is_fallback }: Asked,
+    { channel, recipient: to, row, resends, is_fallback, source }: Asked,
     options: { idempotency_key?: string | undefined; compared?: unknown } = {},
   ): Promise<IdempotentResult<Started> & { is_sent?: boolean }> {
     const at = row.created_at
@@ -174,7 +196,7 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
       locale: row.locale,
       brand,
       mask,
-      minutes: Math.floor(row.expires_in / 60),
+      ...(!source && { minutes: Math.floor(row.expires_in / 60) }),
       ...(domain !== undefined && { domain }),
       ...(app_hash !== undefined && { app_hash }),
     })
@@ -244,6 +266,7 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
           verification,
           resends,
           ...(is_fallback && { is_fallback }),
+          source,
           response: ({ verification, message }) => {
             const answer = startedOf(verification, message?.credits_used ?? units(0))
             // The answers of idempotency name no address, so that an erasure finds nothing in them.
@@ -506,6 +529,31 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
       if (!row) throw new SvcError('not_found', NOT_FOUND)
       const asked = await askedAgain(row, given ?? row.channel)
       return withTestCode(identity, (await watchedSend(identity, asked)).data)
+    },
+    async deliver(identity, { to, code }) {
+      const key = await parts.key.get()
+      const seed = runtime.bytes(16).toString('base64url')
+      const message = { channel: 'sms', expires_in: 600, fallback_after: 60 } as const
+      const asked = { ...message, to, code_length: code.length }
+      const at = runtime.now()
+      const row = ended({ ...(await newRow(identity, asked, to)), country: null }, 'external', at)
+      // A digest without the key would tell the code.
+      const digest = digestUnder(key, `external\n${identity.workspace_id}\n${to}\n${code}`)
+      return watchedSend(
+        identity,
+        {
+          channel: 'sms',
+          recipient: to,
+          row,
+          resends: null,
+          source: sourceOfGiven(code, key, seed),
+        },
+        { idempotency_key: `external-${digest.toString('hex')}`, compared: { to } },
+      )
+    },
+    async hookSecret({ workspace_id, api_key_id }) {
+      const digest = digestUnder(await parts.key.get(), `hook\n${workspace_id}\n${api_key_id}`)
+      return `whsec_${digest.toString('base64')}`
     },
     check: (identity, id, { code }) => checkCode(identity, { id }, code),
     checkAddress(identity, { to, code }) {

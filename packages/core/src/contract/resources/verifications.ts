@@ -19,7 +19,8 @@ import { channelText } from './send-request.ts'
 
 /**
  * The statuses of a verification. `pending`: a code was sent and can be checked; `approved`: the right code was given, once;
- * `expired`; `canceled`; `max_attempts`: too many wrong codes were given. Only `pending` changes.
+ * `expired`; `canceled`; `max_attempts`: too many wrong codes were given; `external`: another
+ * service made the code and checks it. Only `pending` changes.
  */
 export const VERIFICATION_STATUSES = [
   'pending',
@@ -27,6 +28,7 @@ export const VERIFICATION_STATUSES = [
   'expired',
   'canceled',
   'max_attempts',
+  'external',
 ] as const
 
 /** The status of a verification. */
@@ -257,6 +259,15 @@ const startRequest = z
 
 /** A request to send a code. */
 export type VerificationRequest = z.output<typeof startRequest>
+
+/** A code that another service made and checks. */
+export const externalCode = z.strictObject({
+  to: phone,
+  code: z.string().regex(/^\d{4,10}$/, CODE_TEXT),
+})
+
+/** A code that another service made and checks, with its address. */
+export type ExternalCode = z.output<typeof externalCode>
 
 const counts = {
   sent: z.int().min(0).meta({ description: 'Messages with codes.' }),

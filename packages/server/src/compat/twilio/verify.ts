@@ -53,6 +53,7 @@ const STATUSES = {
   canceled: 'canceled',
   expired: 'expired',
   max_attempts: 'max_attempts_reached',
+  external: 'canceled',
 } as const satisfies Record<CodeVerification['status'], string>
 
 export function verifyHandlers({ verifications }: DecodedCore): Handlers<typeof verifyGroup> {
