@@ -9,12 +9,18 @@ import { openWorld, useWorld, type World } from '../world.ts'
 /** The texts that the provider got, by number. */
 const texts = new Map<string, string[]>()
 
+/** A number for which the provider quotes the text in its error. */
+const QUOTED = '+14155559999'
+
 const carrier = defineProvider({
   name: 'carrier',
   traits: { channels: ['sms'] },
   async send(jobs) {
     return jobs.map(({ recipient, content, message_id }) => {
       const { text } = content as { text: string }
+      if (recipient === QUOTED) {
+        return { type: 'rejected', error_code: 'refused', error_message: `not sent: ${text}` }
+      }
       texts.set(recipient, [...(texts.get(recipient) ?? []), text])
       return {
         type: 'accepted',
@@ -168,6 +174,20 @@ it('refusals reach the application with the status 200, and quote no code', asyn
   const { key: reader } = await world().key(owner, { scopes: ['read_messages'] })
   const settings = await fetch(world().url + SETTINGS, { headers: { 'X-API-Key': reader } })
   expect(settings.status).toBe(403)
+})
+
+it('an error of the provider that quotes the text is stored without the code', async () => {
+  await post(hook, bodyOf(QUOTED, '765432'))
+  await world().dispatcher.idle()
+  const { body } = await world().call('GET', '/api/v1/messages?status=failed', { key })
+  const [{ id }] = body.data.messages
+  for (const path of [`/api/v1/messages/${id}`, `/api/v1/messages/${id}/timeline`]) {
+    const { status, text } = await world().call('GET', path, { key })
+    expect(status).toBe(200)
+    expect(text).toContain('••••••')
+    expect(text).not.toContain('765432')
+  }
+  expect(JSON.stringify(world().lines)).not.toContain('765432')
 })
 
 it('does the same with PostgreSQL', async () => {
