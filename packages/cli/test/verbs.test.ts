@@ -47,6 +47,16 @@ const VERBS: { [Group in keyof typeof api]: Record<keyof (typeof api)[Group], st
     list: 'verify list',
     stats: 'verify stats',
   },
+  templates: {
+    create: null,
+    list: null,
+    get: null,
+    update: null,
+    publish: null,
+    versions: null,
+    version: null,
+    delete: null,
+  },
   // The sessions of a login are for its own person.
   sessions: {
     list: null,

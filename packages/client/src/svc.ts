@@ -16,6 +16,7 @@ import type {
   ReceivedResource,
   SessionsResource,
   SuppressionsResource,
+  TemplatesResource,
   VerificationsResource,
   WebhooksResource,
   WorkspacesResource,
@@ -47,6 +48,7 @@ export class Svc {
   readonly bulks: BulksResource & BulksMethods
   readonly received: ReceivedResource
   readonly verifications: VerificationsResource
+  readonly templates: TemplatesResource
   readonly contacts: ContactsResource
   readonly suppressions: SuppressionsResource
   readonly domains: DomainsResource
@@ -69,6 +71,7 @@ export class Svc {
     this.bulks = { ...bulks, sendAll: (body, more) => sendAll(bulks, body, more) }
     this.received = methodsOf(connection, ENDPOINTS.received)
     this.verifications = methodsOf(connection, ENDPOINTS.verifications)
+    this.templates = methodsOf(connection, ENDPOINTS.templates)
     this.contacts = methodsOf(connection, ENDPOINTS.contacts)
     this.suppressions = methodsOf(connection, ENDPOINTS.suppressions)
     this.domains = methodsOf(connection, ENDPOINTS.domains)

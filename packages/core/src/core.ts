@@ -62,6 +62,7 @@ import { openSecrets, type SecretsAtRest } from './secrets-at-rest/secrets-at-re
 import { openStorage } from './storage/open.ts'
 import type { Counter, Counting } from './storage/ports/hot.ts'
 import type { Storage } from './storage/ports/storage.ts'
+import { createTemplates, type Templates } from './templates/templates.ts'
 import { createSendReplies } from './twiml/send-replies.ts'
 import type { FallBack } from './verifications/fallbacks.ts'
 import { createVerifications, type Verifications } from './verifications/verifications.ts'
@@ -114,6 +115,8 @@ export interface Core<F extends Form = 'given'> {
   messages: Messages<F>
   /** One-time codes. */
   verifications: Verifications<F>
+  /** Stored templates of messages. */
+  templates: Templates<F>
   /** Messages that recipients wrote. */
   received: ReceivedMessages<F>
   /** The webhooks of workspaces and their deliveries. */
@@ -432,6 +435,7 @@ function bindApi(parts: Parts) {
     }),
     messages,
     verifications,
+    templates: createTemplates({ storage, runtime }),
     received: createReceivedMessages({ storage, receive: intake.receive }),
     webhooks: createWebhooks({
       storage,

@@ -121,6 +121,7 @@ export type {
   UnknownMessage,
   WhichPurchases,
 } from './storage/ports/stores.ts'
+export type { Templates } from './templates/templates.ts'
 export type { Verifications } from './verifications/verifications.ts'
 export type { WebhookChanges, WithWarning } from './webhooks/changes.ts'
 export type { MessageDelivery, SentRequest, WebhookDeliveries } from './webhooks/deliveries.ts'

@@ -314,6 +314,9 @@ function messageBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
       expires_at: null,
       erased_at: null,
       status_callback: null,
+      template: null,
+      template_version: null,
+      template_locale: null,
       ...fields,
     }
   }

@@ -78,6 +78,14 @@ GET    /api/v1/bulks/:id     key?  key?  key?  key?   -read in    -read -read  o
 GET    /api/v1/bulks/:id/rejected key?  key?  key?  key?   -read in    -read -read  off   odd   odd   far
 POST   /api/v1/bulks/:id/cancel key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
 POST   /api/v1/bulks/:id/retry key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
+POST   /api/v1/templates any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
+GET    /api/v1/templates any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
+GET    /api/v1/templates/:name any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
+PUT    /api/v1/templates/:name any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
+POST   /api/v1/templates/:name/publish any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
+GET    /api/v1/templates/:name/versions any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
+GET    /api/v1/templates/:name/versions/:version any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
+DELETE /api/v1/templates/:name any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
 POST   /api/v1/contacts              any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
 GET    /api/v1/contacts              any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
 POST   /api/v1/contacts/import       any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
@@ -197,7 +205,14 @@ async function requestFor(endpoint: string): Promise<[path: string, json?: objec
     const made = await world().core.webhooks.test(owner.id, webhookId)
     return [path.replace(':id', webhookId).replace(':delivery_id', made.id)]
   }
+  if (path.includes('/templates/:name')) {
+    return [path.replace(':name', await world().template(owner)).replace(':version', '1')]
+  }
   switch (endpoint) {
+    case 'POST /api/v1/templates': {
+      const variants = [{ channel: 'sms', locale: 'en', content: { text: 'Hi' } }]
+      return [filled, { name: `t-${one()}`, variants }]
+    }
     case 'PUT /api/v1/webhooks/:id':
       return [filled, { description: 'Renamed' }]
     case 'POST /api/v1/webhooks/:id/recover':

@@ -111,6 +111,15 @@ export function accountsOf(core: Core, call: Call) {
       const made = expectStatus(201, await call('POST', '/api/v1/domains', { token, json }))
       return made.body.data.domain
     },
+    /** The name of a published template of the account. */
+    async template({ token }: Pick<Account, 'token'>, text = 'Hi {{name|there}}'): Promise<string> {
+      const name = `t-${Math.random().toString(36).slice(2)}`
+      const variants = [{ channel: 'sms', locale: 'en', content: { text } }]
+      const path = '/api/v1/templates'
+      expectStatus(201, await call('POST', path, { token, json: { name, variants } }))
+      expectStatus(201, await call('POST', `${path}/${name}/publish`, { token }))
+      return name
+    },
     /** A contact of the account; default: with a new phone number. */
     async contact(
       { token }: Pick<Account, 'token'>,

@@ -52,6 +52,7 @@ export async function setStage(world: World): Promise<Stage> {
       const real = (name: string) => {
         if (name === 'channel') return 'sms'
         if (name === 'delivery_id') return delivery_id
+        if (name === 'version') return '1'
         return id ?? ids[groupOf(operation)]?.[ageFor(operation, choice % 2)] ?? ''
       }
       const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) => real(name))
@@ -73,7 +74,12 @@ export async function setStage(world: World): Promise<Stage> {
     remember(operation, data) {
       const known = ids[groupOf(operation)]
       const made = (data[groupOf(operation).slice(0, -1)] ?? data) as Record<string, unknown>
-      const id = made.id ?? made.address ?? made.verification_id ?? made.message_id ?? made.bulk_id
+      const id =
+        (groupOf(operation) === 'templates' ? made.name : made.id) ??
+        made.address ??
+        made.verification_id ??
+        made.message_id ??
+        made.bulk_id
       if (known && typeof id === 'string') known.newest = encodeURIComponent(id)
     },
   }
@@ -151,6 +157,7 @@ async function idsOf(world: World, owner: Account): Promise<Record<string, Ids>>
     },
     messages: async () => (await world.send(key)).body.data.message_id,
     bulks: async () => (await world.bulk(key)).body.data.bulk_id,
+    templates: () => world.template(owner),
     contacts: async () => (await world.contact(owner)).id,
     suppressions: async () => (await world.suppression(owner)).replace('sms/', ''),
     webhooks: async () => (await world.webhook(owner)).id,

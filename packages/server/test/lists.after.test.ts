@@ -24,11 +24,23 @@ let owner: Account
 let stranger: Account
 let key: string
 let webhookId: string
+let template: string
 
 /** Makes an item more in every list. */
 async function makeMore(n: number): Promise<void> {
   const { call, send, advance, dispatcher, contact } = world()
   const { token } = owner
+  // Only for the lists that need them, so that a page of 100 holds each list.
+  const isFor = (path: string) => n < ITEMS || LISTS[n - ITEMS] === path
+  const variants = [{ channel: 'sms', locale: 'en', content: { text: `Version ${n}` } }]
+  if (isFor('/api/v1/templates')) {
+    await call('POST', '/api/v1/templates', { token, json: { name: `list-${n}`, variants } })
+  }
+  if (isFor('/api/v1/templates/:name/versions')) {
+    await call('PUT', `/api/v1/templates/${template}`, { token, json: { variants } })
+    await call('POST', `/api/v1/templates/${template}/publish`, { token })
+  }
+  if (n >= ITEMS && LISTS[n - ITEMS]?.startsWith('/api/v1/templates')) return
   // Equal times too: the order must not depend on them.
   if (n % 2 === 0 || n >= ITEMS) await advance(MINUTE_MS)
   await send(key, { to: '+15005550008' })
@@ -57,22 +69,29 @@ beforeAll(async () => {
   const json = { url: 'http://127.0.0.1:9/' }
   const { body } = await world().call('POST', '/api/v1/webhooks', { token: owner.token, json })
   webhookId = body.data.webhook.id
+  template = await world().template(owner)
   for (let n = 0; n < ITEMS; n++) await makeMore(n)
 })
 
 const list = (path: string, query: string, { token } = owner) => {
   const auth = path.startsWith('/api/v1/messages') ? { key } : { token }
-  return world().call('GET', `${path.replace(':id', webhookId)}${query}`, auth)
+  return world().call(
+    'GET',
+    `${path.replace(':id', webhookId).replace(':name', template)}${query}`,
+    auth,
+  )
 }
 
 interface Item {
   id?: string
   channel?: string | null
   address?: string | null
+  version?: number | null
 }
 
 /** The name of an item; its other fields may change meanwhile. */
-const nameOf = ({ id, channel, address }: Item) => id ?? `${channel} ${address}`
+const nameOf = ({ id, channel, address, version }: Item) =>
+  id ?? version?.toString() ?? `${channel} ${address}`
 
 /** The names of the items of a page, and the rest of the answer. */
 async function page(path: string, query: string) {
@@ -93,6 +112,8 @@ it('knows the lists of the API', () => {
     '/api/v1/domains',
     '/api/v1/messages',
     '/api/v1/messages/received',
+    '/api/v1/templates',
+    '/api/v1/templates/:name/versions',
     '/api/v1/verifications',
     '/api/v1/webhooks',
     '/api/v1/webhooks/:id/deliveries',
@@ -150,7 +171,7 @@ describe.each(LISTS)('GET %s', (path) => {
   })
 
   it('gives no item of another workspace for its position', async () => {
-    if (path.startsWith('/api/v1/messages') || path.includes(':id')) return
+    if (path.startsWith('/api/v1/messages') || path.includes(':')) return
     const { next_after } = await page(path, '?limit=2')
     const { status, body } = await list(path, `?after=${encodeURIComponent(next_after)}`, stranger)
     expect(status).toBe(200)
@@ -189,6 +210,8 @@ describe('the client', () => {
       ['/api/v1/domains', svc.domains.list({ limit: 2 })],
       ['/api/v1/messages', svc.messages.list({ limit: 2 })],
       ['/api/v1/messages/received', svc.received.list({ limit: 2 })],
+      ['/api/v1/templates', svc.templates.list({ limit: 2 })],
+      ['/api/v1/templates/:name/versions', svc.templates.versions(template, { limit: 2 })],
       ['/api/v1/verifications', svc.verifications.list({ limit: 2 })],
       ['/api/v1/webhooks', svc.webhooks.list({ limit: 2 })],
       ['/api/v1/webhooks/:id/deliveries', svc.webhooks.deliveries(webhookId, { limit: 2 })],

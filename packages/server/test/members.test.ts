@@ -45,6 +45,7 @@ GET    /contacts               in    in    in        -       in
 GET    /webhooks               in    in    in        -       in
 GET    /api-keys               in    in    in        -       in
 GET    /domains                in    in    in        -       in
+GET    /templates              in    in    in        -       in
 POST   /contacts               in    in    in        -       -
 POST   /contacts/suppressions  in    in    in        -       -
 POST   /webhooks               in    in    in        -       -

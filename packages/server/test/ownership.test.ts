@@ -51,6 +51,7 @@ async function tenant(): Promise<Tenant> {
       })
     ).body.data.verification_id,
     bulks: (await world().bulk(key)).body.data.bulk_id,
+    templates: await world().template(account),
     contacts: (await world().contact(account)).id,
     suppressions: await world().suppression(account),
     webhooks: (await world().webhook(account)).id,
@@ -76,6 +77,7 @@ async function seen({ account: { token }, key }: Tenant): Promise<string> {
     'members',
     'invitations',
     'sessions',
+    'templates',
     'contacts',
     'contacts/suppressions',
   ]) {

@@ -36,7 +36,10 @@ export interface BulkMessageOptions extends MessageOptions {
 }
 
 /** A request without its recipients. */
-export type MessageOfBulk = Omit<BulksSendBody, 'recipients' | 'validation'>
+export type MessageOfBulk = Omit<
+  Extract<BulksSendBody, { content: unknown }>,
+  'recipients' | 'validation'
+>
 
 /** The message that all recipients get. */
 export interface BulkMessage {

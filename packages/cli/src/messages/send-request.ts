@@ -90,7 +90,8 @@ export function sendRequestOf(options: SendOptions, now: Date): MessagesSendBody
   if (others.length > 0 || cc || bcc) {
     throw usage('several recipients, --cc and --bcc are for e-mail; svc bulk sends to many')
   }
-  return { channel, to, content: textContentOf(channel, options), ...more }
+  const content = textContentOf(channel, options)
+  return { channel, to, content, ...more } as MessagesSendBody
 }
 
 /** The sender, metadata and times of a request. */

@@ -73,6 +73,16 @@ export const ENDPOINTS = {
   received: {
     list: { method: 'GET', path: '/api/v1/messages/received', auth: 'api_key', query: true, list: 'received' },
   },
+  templates: {
+    create: { method: 'POST', path: '/api/v1/templates', auth: 'jwt_or_api_key', body: true, has: 'template' },
+    list: { method: 'GET', path: '/api/v1/templates', auth: 'jwt_or_api_key', query: true, list: 'templates' },
+    get: { method: 'GET', path: '/api/v1/templates/:name', auth: 'jwt_or_api_key', has: 'template' },
+    update: { method: 'PUT', path: '/api/v1/templates/:name', auth: 'jwt_or_api_key', body: true, has: 'template' },
+    publish: { method: 'POST', path: '/api/v1/templates/:name/publish', auth: 'jwt_or_api_key', body: true, has: 'version' },
+    versions: { method: 'GET', path: '/api/v1/templates/:name/versions', auth: 'jwt_or_api_key', query: true, list: 'versions' },
+    version: { method: 'GET', path: '/api/v1/templates/:name/versions/:version', auth: 'jwt_or_api_key', has: 'version' },
+    delete: { method: 'DELETE', path: '/api/v1/templates/:name', auth: 'jwt_or_api_key', has: 'message' },
+  },
   contacts: {
     create: { method: 'POST', path: '/api/v1/contacts', auth: 'jwt_or_api_key', body: true, has: 'contact' },
     list: { method: 'GET', path: '/api/v1/contacts', auth: 'jwt_or_api_key', query: true, list: 'contacts' },

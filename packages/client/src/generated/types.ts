@@ -37,7 +37,7 @@ export type EventKind = 'message.sent' | 'message.delivered' | 'message.failed' 
 export type Scope = 'send_messages' | 'read_messages' | 'manage_contacts' | 'manage_webhooks'
 
 /** A word of the API: one `AuditAction`. */
-export type AuditAction = 'workspace.created' | 'account.updated' | 'session.created' | 'session.refused' | 'session.ended' | 'sessions.ended' | 'email.verified' | 'sign_in.linked' | 'sign_in.unlinked' | 'second_factor.added' | 'second_factor.removed' | 'passkey.added' | 'passkey.removed' | 'second_factor.reset' | 'password.reset' | 'password.changed' | 'member.added' | 'member.changed' | 'member.renamed' | 'member.removed' | 'owner.changed' | 'invitation.created' | 'invitation.withdrawn' | 'api_key.created' | 'api_key.deactivated' | 'credentials.revoked' | 'webhook.created' | 'webhook.updated' | 'webhook.deleted' | 'webhook.secret_rotated' | 'webhook.enabled' | 'webhook.recovered' | 'domain.added' | 'domain.verified' | 'domain.failing' | 'domain.failed' | 'domain.rotation_started' | 'domain.rotated' | 'domain.removed' | 'verification.allowed' | 'credits.granted' | 'credits.adjusted' | 'terms.updated' | 'workspace.frozen' | 'workspace.unfrozen' | 'purchase.checked' | 'purchase.refunded' | 'recipient.erased' | 'message.erased' | 'message.redacted' | 'dispatch.paused' | 'dispatch.resumed' | 'provider.paused' | 'provider.resumed' | 'secrets.encrypted' | 'secrets.decrypted' | 'secrets.discarded' | 'operator.added' | 'operator.removed' | 'operator.reset' | 'operator.password_changed' | 'operator.second_factor_added' | 'operator.second_factor_removed' | 'operator.passkey_added' | 'operator.passkey_removed' | 'operator.signed_in' | 'operator.refused' | 'operator.signed_out' | 'ledger.verified' | 'backup.made' | 'settings.changed'
+export type AuditAction = 'workspace.created' | 'account.updated' | 'session.created' | 'session.refused' | 'session.ended' | 'sessions.ended' | 'email.verified' | 'sign_in.linked' | 'sign_in.unlinked' | 'second_factor.added' | 'second_factor.removed' | 'passkey.added' | 'passkey.removed' | 'second_factor.reset' | 'password.reset' | 'password.changed' | 'member.added' | 'member.changed' | 'member.renamed' | 'member.removed' | 'owner.changed' | 'invitation.created' | 'invitation.withdrawn' | 'api_key.created' | 'api_key.deactivated' | 'credentials.revoked' | 'webhook.created' | 'webhook.updated' | 'webhook.deleted' | 'webhook.secret_rotated' | 'webhook.enabled' | 'webhook.recovered' | 'domain.added' | 'domain.verified' | 'domain.failing' | 'domain.failed' | 'domain.rotation_started' | 'domain.rotated' | 'domain.removed' | 'template.created' | 'template.updated' | 'template.published' | 'template.deleted' | 'verification.allowed' | 'credits.granted' | 'credits.adjusted' | 'terms.updated' | 'workspace.frozen' | 'workspace.unfrozen' | 'purchase.checked' | 'purchase.refunded' | 'recipient.erased' | 'message.erased' | 'message.redacted' | 'dispatch.paused' | 'dispatch.resumed' | 'provider.paused' | 'provider.resumed' | 'secrets.encrypted' | 'secrets.decrypted' | 'secrets.discarded' | 'operator.added' | 'operator.removed' | 'operator.reset' | 'operator.password_changed' | 'operator.second_factor_added' | 'operator.second_factor_removed' | 'operator.passkey_added' | 'operator.passkey_removed' | 'operator.signed_in' | 'operator.refused' | 'operator.signed_out' | 'ledger.verified' | 'backup.made' | 'settings.changed'
 
 /** A word of the API: one `RecipientFault`. */
 export type RecipientFault = 'invalid_recipient' | 'contact_not_found' | 'missing_variable' | 'invalid_variable' | 'invalid_content' | 'invalid_metadata' | 'country_not_allowed' | 'suppressed'
@@ -311,6 +311,25 @@ export interface EmailBulk {
   expires_in?: number | undefined
 }
 
+/** `EmailBulkFromTemplate` in JSON. */
+export interface EmailBulkFromTemplate {
+  channel: 'email'
+  template: TemplateUse
+  /** The display name of the sender. */
+  from?: string
+  recipients: (string | BulkRecipient)[]
+  /** Values of placeholders that neither the recipient nor its contact has. */
+  defaults?: Record<string, string | number | boolean | null>
+  /** `strict`: nothing is sent if one recipient is faulty. `permissive`: only faulty recipients are left out. */
+  validation?: 'strict' | 'permissive'
+  /** At most 50 keys and 8192 bytes of JSON. */
+  metadata?: Record<string, unknown>
+  /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */
+  scheduled_at?: string
+  /** Seconds after which the message is not sent any more. */
+  expires_in?: number
+}
+
 /** `EmailContent` in JSON. */
 export interface EmailContent {
   subject: string
@@ -333,6 +352,21 @@ export interface EmailContent {
     content_id?: string | undefined
     content: string
   }[] | undefined
+}
+
+/** `EmailFromTemplate` in JSON. */
+export interface EmailFromTemplate {
+  to: string | string[]
+  channel: 'email'
+  template: TemplateUse
+  /** The display name of the sender. */
+  from?: string
+  /** At most 50 keys and 8192 bytes of JSON. */
+  metadata?: Record<string, unknown>
+  /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */
+  scheduled_at?: string
+  /** Seconds after which the message is not sent any more. */
+  expires_in?: number
 }
 
 /** `EmailRequest` in JSON. */
@@ -367,6 +401,33 @@ export interface ListedEvent {
   event: EventKind
   data: { [field: string]: unknown }
   created_at: string
+}
+
+/** `ListedTemplate` in JSON. */
+export interface ListedTemplate {
+  id: string
+  name: string
+  description: string | null
+  category: 'marketing' | 'transactional'
+  default_locale: string
+  variants: { channel: Channel; locale: string }[]
+  /** The latest version, which messages use; null before the first one. */
+  version: number | null
+  /** Whether the draft differs from the latest version. */
+  is_changed: boolean
+  published_at: string | null
+  created_at: string
+  updated_at: string
+}
+
+/** `ListedTemplateVersion` in JSON. */
+export interface ListedTemplateVersion {
+  name: string
+  description: string | null
+  category: 'marketing' | 'transactional'
+  default_locale: string
+  version: number
+  published_at: string
 }
 
 /** `MailRecipient` in JSON. */
@@ -457,10 +518,42 @@ export interface SmsBulk {
   expires_in?: number | undefined
 }
 
+/** `SmsBulkFromTemplate` in JSON. */
+export interface SmsBulkFromTemplate {
+  channel: 'sms'
+  template: TemplateUse
+  from?: string
+  recipients: (string | BulkRecipient)[]
+  /** Values of placeholders that neither the recipient nor its contact has. */
+  defaults?: Record<string, string | number | boolean | null>
+  /** `strict`: nothing is sent if one recipient is faulty. `permissive`: only faulty recipients are left out. */
+  validation?: 'strict' | 'permissive'
+  /** At most 50 keys and 8192 bytes of JSON. */
+  metadata?: Record<string, unknown>
+  /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */
+  scheduled_at?: string
+  /** Seconds after which the message is not sent any more. */
+  expires_in?: number
+}
+
 /** `SmsContent` in JSON. */
 export interface SmsContent {
   /** 1 to 1600 UTF-16 code units with placeholders filled in. */
   text: string
+}
+
+/** `SmsFromTemplate` in JSON. */
+export interface SmsFromTemplate {
+  to: string
+  channel: 'sms'
+  template: TemplateUse
+  from?: string
+  /** At most 50 keys and 8192 bytes of JSON. */
+  metadata?: Record<string, unknown>
+  /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */
+  scheduled_at?: string
+  /** Seconds after which the message is not sent any more. */
+  expires_in?: number
 }
 
 /** `SmsRequest` in JSON. */
@@ -485,6 +578,102 @@ export interface Suppression {
   created_at: string
 }
 
+/** `Template` in JSON. */
+export interface Template {
+  id: string
+  name: string
+  description: string | null
+  category: 'marketing' | 'transactional'
+  default_locale: string
+  variables: Record<string, unknown>[]
+  variants: {
+    channel: Channel
+    locale: string
+    content: Record<string, unknown>
+  }[]
+  /** The latest version, which messages use; null before the first one. */
+  version: number | null
+  /** Whether the draft differs from the latest version. */
+  is_changed: boolean
+  published_at: string | null
+  created_at: string
+  updated_at: string
+}
+
+/** `TemplateUse` in JSON. */
+export interface TemplateUse {
+  name: string
+  /** Default: the default locale of the template. A locale without a variant falls back: de-AT, de, the default locale. */
+  locale?: string
+  /** Default: the latest version. */
+  version?: number
+  /** Strings of at most 10000 characters, numbers, booleans, and lists of at most 1000 such values or objects. */
+  variables?: Record<string, unknown>
+}
+
+/** `TemplateVariant` in JSON. */
+export type TemplateVariant = {
+  channel: 'sms'
+  locale: string
+  content: {
+    /** 1 to 1600 UTF-16 code units with placeholders filled in. */
+    text: string
+  }
+} | {
+  channel: 'whatsapp'
+  locale: string
+  content: {
+    text?: string
+    preview_url?: boolean
+    media?: {
+      type: 'image' | 'video' | 'audio' | 'document' | 'sticker'
+      url: string
+      caption?: string
+      filename?: string
+    }
+    template?: {
+      name?: string
+      id?: string
+      language?: string
+      variables?: Record<string, string>
+    }
+  }
+} | {
+  channel: 'email'
+  locale: string
+  content: {
+    subject: string
+    html?: string
+    text?: string
+    /** One address or several, to which answers go. */
+    reply_to?: string | string[]
+    /** The address of the sender, at a verified domain of the workspace. Test keys, and a service whose e-mail goes to the sandbox, accept any domain. */
+    from_address?: string
+    headers?: Record<string, string>
+    tags?: { name: string; value: string }[]
+  }
+} | {
+  channel: 'voice'
+  locale: string
+  content: { text?: string; language?: string; voice?: string; audio_url?: string }
+}
+
+/** `TemplateVersion` in JSON. */
+export interface TemplateVersion {
+  name: string
+  description: string | null
+  category: 'marketing' | 'transactional'
+  default_locale: string
+  variables: Record<string, unknown>[]
+  variants: {
+    channel: Channel
+    locale: string
+    content: Record<string, unknown>
+  }[]
+  version: number
+  published_at: string
+}
+
 /** `Transaction` in JSON. */
 export interface Transaction {
   id: string
@@ -497,12 +686,34 @@ export interface Transaction {
   created_at: string
 }
 
+/** `UsedTemplate` in JSON. */
+export interface UsedTemplate {
+  name: string
+  version: number
+  /** The locale of the variant that was used. */
+  locale: string
+}
+
 /** `VoiceContent` in JSON. */
 export interface VoiceContent {
   text?: string | undefined
   language?: string | undefined
   voice?: string | undefined
   audio_url?: string | undefined
+}
+
+/** `VoiceFromTemplate` in JSON. */
+export interface VoiceFromTemplate {
+  to: string
+  channel: 'voice'
+  template: TemplateUse
+  from?: string
+  /** At most 50 keys and 8192 bytes of JSON. */
+  metadata?: Record<string, unknown>
+  /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */
+  scheduled_at?: string
+  /** Seconds after which the message is not sent any more. */
+  expires_in?: number
 }
 
 /** `VoiceRequest` in JSON. */
@@ -576,6 +787,24 @@ export interface WhatsappBulk {
   expires_in?: number | undefined
 }
 
+/** `WhatsappBulkFromTemplate` in JSON. */
+export interface WhatsappBulkFromTemplate {
+  channel: 'whatsapp'
+  template: TemplateUse
+  from?: string
+  recipients: (string | BulkRecipient)[]
+  /** Values of placeholders that neither the recipient nor its contact has. */
+  defaults?: Record<string, string | number | boolean | null>
+  /** `strict`: nothing is sent if one recipient is faulty. `permissive`: only faulty recipients are left out. */
+  validation?: 'strict' | 'permissive'
+  /** At most 50 keys and 8192 bytes of JSON. */
+  metadata?: Record<string, unknown>
+  /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */
+  scheduled_at?: string
+  /** Seconds after which the message is not sent any more. */
+  expires_in?: number
+}
+
 /** `WhatsappContent` in JSON. */
 export interface WhatsappContent {
   text?: string | undefined
@@ -592,6 +821,20 @@ export interface WhatsappContent {
     language?: string | undefined
     variables?: Record<string, string> | undefined
   } | undefined
+}
+
+/** `WhatsappFromTemplate` in JSON. */
+export interface WhatsappFromTemplate {
+  to: string
+  channel: 'whatsapp'
+  template: TemplateUse
+  from?: string
+  /** At most 50 keys and 8192 bytes of JSON. */
+  metadata?: Record<string, unknown>
+  /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */
+  scheduled_at?: string
+  /** Seconds after which the message is not sent any more. */
+  expires_in?: number
 }
 
 /** `WhatsappRequest` in JSON. */
@@ -666,6 +909,8 @@ export interface Message {
   failed_at: string | null
   /** Only for a call that ended, if the provider reported it: its duration in seconds, 0 if it was not answered. */
   duration_s?: number
+  /** Only for a message from a stored template. `content` is the filled-in text. */
+  template?: UsedTemplate
   /** When recipient, content and metadata were erased: `recipient` is then `erased`, `content` and `metadata` are empty. */
   erased_at: string | null
 }
@@ -1036,10 +1281,12 @@ export interface MessagesSendData {
   status: 'queued'
   credits_used: number
   created_at: string
+  /** Only for a message from a template: its version and locale. */
+  template?: UsedTemplate
 }
 
 /** The body of `POST /api/v1/messages/send`. */
-export type MessagesSendBody = SmsRequest | WhatsappRequest | EmailRequest | VoiceRequest
+export type MessagesSendBody = SmsRequest | WhatsappRequest | EmailRequest | VoiceRequest | SmsFromTemplate | WhatsappFromTemplate | EmailFromTemplate | VoiceFromTemplate
 
 /** The answer of `GET /api/v1/messages/:id/timeline`. */
 export interface MessagesTimelineData {
@@ -1113,10 +1360,12 @@ export interface MessagesEstimateData {
     gsm7_suggestion: { text: string; segments: number } | null
     block_reason: RecipientFault | 'duplicate' | null
   }[]
+  /** Only for a template: its version and locale. */
+  template?: UsedTemplate
 }
 
 /** The body of `POST /api/v1/messages/estimate`. */
-export type MessagesEstimateBody = SmsRequest | WhatsappRequest | EmailRequest | VoiceRequest | SmsBulk | WhatsappBulk | EmailBulk
+export type MessagesEstimateBody = SmsRequest | WhatsappRequest | EmailRequest | VoiceRequest | SmsFromTemplate | WhatsappFromTemplate | EmailFromTemplate | VoiceFromTemplate | SmsBulk | WhatsappBulk | EmailBulk | SmsBulkFromTemplate | WhatsappBulkFromTemplate | EmailBulkFromTemplate
 
 /** The answer of `GET /api/v1/messages`. */
 export interface MessagesListData {
@@ -1140,6 +1389,8 @@ export interface MessagesListQuery {
   recipient?: string | undefined
   /** Only messages whose request had this `from`. */
   sender?: string | undefined
+  /** Only messages from the template with this name. */
+  template?: string | undefined
   /** Only the items before the item with this id, in the order of the list: the page that precedes it. Not with `page`, `after` or `cursor`. */
   before?: string | undefined
   /** The `next_cursor` of the previous page; `page` is then ignored. */
@@ -1152,7 +1403,7 @@ export interface MessagesListQuery {
 
 /** The methods of `svc.messages`. */
 export interface MessagesResource {
-  /** Send one message. The answer follows when the message and its debit are stored durably. Unknown fields are refused. */
+  /** Send one message. The answer follows when the message and its debit are stored durably. Unknown fields are refused. `template` in place of `content` sends a stored template. */
   send(body: MessagesSendBody, options?: CallOptions): Call<MessagesSendData>
   /** Get one message. */
   get(id: string, options?: CallOptions): Call<{ message: Message }>
@@ -1196,10 +1447,12 @@ export interface BulksSendData {
     error: RecipientFault
     message: string
   }[]
+  /** Only for a bulk from a template: its version and locale. */
+  template?: UsedTemplate
 }
 
 /** The body of `POST /api/v1/messages/bulk`. */
-export type BulksSendBody = SmsBulk | WhatsappBulk | EmailBulk
+export type BulksSendBody = SmsBulk | WhatsappBulk | EmailBulk | SmsBulkFromTemplate | WhatsappBulkFromTemplate | EmailBulkFromTemplate
 
 /** The answer of `GET /api/v1/bulks/:id/rejected`. */
 export interface BulksRejectedData {
@@ -1243,6 +1496,8 @@ export interface BulksRetryData {
     error: RecipientFault
     message: string
   }[]
+  /** Only for a bulk from a template: its version and locale. */
+  template?: UsedTemplate
 }
 
 /** The methods of `svc.bulks`. */
@@ -1469,6 +1724,101 @@ export interface ReceivedListQuery {
 export interface ReceivedResource {
   /** List messages received, newest first. */
   list(query?: ReceivedListQuery, options?: CallOptions): List<ReceivedListData, ReceivedMessage>
+}
+
+/** The body of `POST /api/v1/templates`. */
+export interface TemplatesCreateBody {
+  name: string
+  description?: string | undefined
+  category?: 'marketing' | 'transactional' | undefined
+  /** The last locale of the fall-back, which every channel of the template must have. Default: the locale of the first variant. */
+  default_locale?: string | undefined
+  variables?: {
+    name: string
+    type: 'text' | 'number' | 'boolean' | 'list'
+    /** The value without one in the request. Not for a list. */
+    fallback?: string | number | boolean | undefined
+    /** A value for previews; not used to send. */
+    example?: unknown | undefined
+  }[] | undefined
+  /** One for each channel and locale, with placeholders. */
+  variants: TemplateVariant[]
+}
+
+/** The answer of `GET /api/v1/templates`. */
+export interface TemplatesListData {
+  templates: ListedTemplate[]
+  pagination: Pagination
+  /** The `after` of the next page; null on the last page. */
+  next_after: string | null
+}
+
+/** The query of `GET /api/v1/templates`. */
+export interface TemplatesListQuery {
+  page?: number | undefined
+  limit?: number | undefined
+  /** Only the items after the item with this id, in the order of the list; `next_after` of the previous page. Not with `page`. */
+  after?: string | undefined
+}
+
+/** The body of `PUT /api/v1/templates/:name`. */
+export interface TemplatesUpdateBody {
+  description?: string | null | undefined
+  category?: 'marketing' | 'transactional' | undefined
+  /** The last locale of the fall-back, which every channel of the template must have. Default: the locale of the first variant. */
+  default_locale?: string | undefined
+  variables?: {
+    name: string
+    type: 'text' | 'number' | 'boolean' | 'list'
+    /** The value without one in the request. Not for a list. */
+    fallback?: string | number | boolean | undefined
+    /** A value for previews; not used to send. */
+    example?: unknown | undefined
+  }[] | undefined
+  /** One for each channel and locale, with placeholders. */
+  variants?: TemplateVariant[] | undefined
+}
+
+/** The body of `POST /api/v1/templates/:name/publish`. */
+export interface TemplatesPublishBody {
+  /** An earlier version: it becomes the draft and is published again, under a new number. */
+  version?: number | undefined
+}
+
+/** The answer of `GET /api/v1/templates/:name/versions`. */
+export interface TemplatesVersionsData {
+  versions: ListedTemplateVersion[]
+  pagination: Pagination
+  /** The `after` of the next page; null on the last page. */
+  next_after: string | null
+}
+
+/** The query of `GET /api/v1/templates/:name/versions`. */
+export interface TemplatesVersionsQuery {
+  page?: number | undefined
+  limit?: number | undefined
+  /** The `next_after` of the previous page: only the items after that page. Not with `page`. */
+  after?: string | undefined
+}
+
+/** The methods of `svc.templates`. */
+export interface TemplatesResource {
+  /** Create a template as a draft. Messages use it once it is published. */
+  create(body: TemplatesCreateBody, options?: CallOptions): Call<{ template: Template }>
+  /** List templates, newest first. */
+  list(query?: TemplatesListQuery, options?: CallOptions): List<TemplatesListData, ListedTemplate>
+  /** Get one template with its draft. */
+  get(name: string, options?: CallOptions): Call<{ template: Template }>
+  /** Change the draft of a template. Changes the fields given. `variables` and `variants` replace their whole list. Messages use the latest version until the draft is published. */
+  update(name: string, body: TemplatesUpdateBody, options?: CallOptions): Call<{ template: Template }>
+  /** Publish the draft as a new version. A version never changes. A draft that equals the latest version makes no new one: the answer has the latest. */
+  publish(name: string, body: TemplatesPublishBody, options?: CallOptions): Call<{ version: TemplateVersion }>
+  /** List the versions of a template, newest first. Also of a deleted template. */
+  versions(name: string, query?: TemplatesVersionsQuery, options?: CallOptions): List<TemplatesVersionsData, ListedTemplateVersion>
+  /** Get one version of a template. Also of a deleted template, so that the version of an old message stays readable. */
+  version(name: string, version: string, options?: CallOptions): Call<{ version: TemplateVersion }>
+  /** Delete a template. Messages cannot use it any more. Its versions stay readable until the workspace needs their space. */
+  delete(name: string, options?: CallOptions): Call<{ message: string }>
 }
 
 /** The body of `POST /api/v1/contacts`. */

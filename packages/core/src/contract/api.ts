@@ -10,6 +10,7 @@ import { invitations, members, sessions } from './resources/members.ts'
 import { type ApiOptions, messagesFor } from './resources/messages.ts'
 import { received } from './resources/received.ts'
 import { suppressions } from './resources/suppressions.ts'
+import { templates } from './resources/templates.ts'
 import { verifications } from './resources/verifications.ts'
 import { webhooks } from './resources/webhooks.ts'
 import { workspaces } from './resources/workspaces.ts'
@@ -31,6 +32,7 @@ export * from './resources/messages.ts'
 export * from './resources/received.ts'
 export * from './resources/send-request.ts'
 export * from './resources/suppressions.ts'
+export * from './resources/templates.ts'
 export * from './resources/timeline.ts'
 export * from './resources/verifications.ts'
 export * from './resources/webhook-deliveries.ts'
@@ -49,6 +51,7 @@ export const apiFor = (options: ApiOptions) =>
     bulks,
     verifications,
     received,
+    templates,
     contacts,
     suppressions,
     webhooks,
@@ -73,6 +76,7 @@ export const GROUPS: Readonly<Record<keyof typeof api, string>> = {
   bulks: 'Send to many recipients with one request.',
   verifications: 'One-time codes: send a code, and check the code that a person gives.',
   received: 'Messages that recipients wrote.',
+  templates: 'Texts of messages, stored with versions and languages.',
   contacts: 'People and their addresses.',
   suppressions: 'Addresses that get no messages.',
   webhooks: 'Signed events, their deliveries, and repeats.',

@@ -269,6 +269,67 @@ const domain = {
   updated_at: EARLIER,
 }
 
+const newTemplate = {
+  name: 'order-ready',
+  category: 'transactional' as const,
+  default_locale: 'en',
+  variables: [
+    { name: 'name', type: 'text' as const, fallback: 'there' },
+    { name: 'order_id', type: 'text' as const, example: 'A1' },
+  ],
+  variants: [
+    {
+      channel: 'sms' as const,
+      locale: 'en',
+      content: { text: 'Hi {{name}}, order {{order_id}} is ready' },
+    },
+    {
+      channel: 'sms' as const,
+      locale: 'de',
+      content: { text: 'Hallo {{name}}, Bestellung {{order_id}} ist bereit' },
+    },
+  ],
+}
+
+const draftTemplate = {
+  id: '019a9c63-9c60-7c85-8fa6-8e5b1c6a7d10',
+  ...newTemplate,
+  description: null,
+  version: null,
+  is_changed: true,
+  published_at: null,
+  created_at: '2026-11-22T10:00:00.000Z',
+  updated_at: '2026-11-22T10:00:00.000Z',
+}
+
+const publishedTemplate = {
+  ...draftTemplate,
+  version: 1,
+  is_changed: false,
+  published_at: '2026-11-22T10:00:00.000Z',
+}
+
+const { variables: _, ...withoutVariables } = publishedTemplate
+const listedTemplate = {
+  ...withoutVariables,
+  variants: newTemplate.variants.map(({ channel, locale }) => ({ channel, locale })),
+}
+
+const listedVersion = {
+  name: 'order-ready',
+  description: null,
+  category: 'transactional' as const,
+  default_locale: 'en',
+  version: 1,
+  published_at: '2026-11-22T10:00:00.000Z',
+}
+
+const templateVersion = {
+  ...listedVersion,
+  variables: newTemplate.variables,
+  variants: newTemplate.variants,
+}
+
 const pendingDomain = {
   ...domain,
   status: 'pending' as const,
@@ -641,6 +702,21 @@ export const EXAMPLES: Examples<typeof api> = {
     list: { data: { suppressions: [suppression], pagination: onePage, next_after: null } },
     add: { body: { channel: 'sms', address: '+14155552671' }, data: { suppression } },
     remove: done('Suppression lifted'),
+  },
+  templates: {
+    create: { body: newTemplate, data: { template: draftTemplate } },
+    list: {
+      data: { templates: [listedTemplate], pagination: onePage, next_after: null },
+    },
+    get: { data: { template: publishedTemplate } },
+    update: {
+      body: { description: 'Sent when an order can be collected' },
+      data: { template: { ...publishedTemplate, is_changed: true } },
+    },
+    publish: { body: {}, data: { version: templateVersion } },
+    versions: { data: { versions: [listedVersion], pagination: onePage, next_after: null } },
+    version: { data: { version: templateVersion } },
+    delete: done('Template deleted'),
   },
   domains: {
     create: { body: { domain: 'example.com' }, data: { domain: pendingDomain } },

@@ -223,6 +223,25 @@ export const LIMITS = {
   /** The maximum number of characters that an estimate lists for all messages: each character is a record. */
   estimate_characters_of_all: 5_000,
 
+  /** Templates of a workspace, without deleted ones. */
+  templates: 1_000,
+  template_name_length: 100,
+  template_description_length: 500,
+  /** Variants of one template: 4 channels in 25 locales. */
+  template_variants: 100,
+  /** All variants of one template as JSON: what a request of a template may have. */
+  template_body_bytes: MB,
+  /** All versions of a workspace, as JSON in UTF-8. */
+  template_versions_bytes: 256 * MB,
+  /** The longest HTML of a template of which a plain text is made: 40 ms. */
+  template_html_length: 200_000,
+  /** Blocks of a template in one another, and lists of a value in one another. */
+  template_depth: 5,
+  /** Items of one list of a template's variable. */
+  template_list_items: 1_000,
+  /** Placeholders, blocks and repetitions of one message from a template: 2 ms. */
+  template_steps: 20_000,
+
   /** How long a code is valid at most, also if it is sent again. */
   verification_lifetime_s: HOUR_S,
   /** Wrong codes that end a verification. */

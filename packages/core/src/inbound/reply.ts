@@ -56,6 +56,9 @@ export function replyTo(
     expires_at: new Date(at.getTime() + REPLY_LIFETIME_MS),
     erased_at: null,
     status_callback: null,
+    template: null,
+    template_version: null,
+    template_locale: null,
     ...UNSETTLED,
   }
 }

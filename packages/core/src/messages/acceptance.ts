@@ -13,6 +13,7 @@ import {
   namedRecipients,
 } from '../contract/resources/mail-recipients.ts'
 import type { SendRequest } from '../contract/resources/send-request.ts'
+import type { UsedTemplate } from '../contract/resources/templates.ts'
 import { type FromRule, fromAddressOf } from '../domains/from-rule.ts'
 import type { CountryFault, Price } from '../prices/price.ts'
 
@@ -311,6 +312,8 @@ interface Draft {
   metadata: Metadata
   bulk_id: string | null
   status_callback?: StatusCallback | null
+  /** The stored template of the content. */
+  template?: UsedTemplate | null | undefined
 }
 
 /** The row of an accepted message. Test messages cost nothing. */
@@ -342,6 +345,9 @@ export function newMessage(
     expires_at: schedule.expires_at,
     erased_at: null,
     status_callback: draft.status_callback ?? null,
+    template: draft.template?.name ?? null,
+    template_version: draft.template?.version ?? null,
+    template_locale: draft.template?.locale ?? null,
     // The spread comes last, because V8 builds a slow object (47 µs instead of 2 µs) from a literal that begins with a spread.
     ...UNSETTLED,
   }

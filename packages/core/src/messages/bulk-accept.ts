@@ -7,6 +7,7 @@ import { LIMITS } from '../contract/limits.ts'
 import { bulks as endpoints } from '../contract/resources/bulk.ts'
 import type { Channel } from '../contract/resources/content.ts'
 import { sentBulkJson } from '../contract/resources/plain-send.ts'
+import type { UsedTemplate } from '../contract/resources/templates.ts'
 import type { PriceOf } from '../prices/price.ts'
 import type { BulkRejectionRow, BulkRow, MessageRow } from '../rows/rows.ts'
 import { addressesOf, SUPPRESSED_TEXT } from '../rules/recipients.ts'
@@ -67,6 +68,8 @@ export interface BulkDraft {
   list: 'recipients' | 'emails'
   /** The bulk whose failed messages are sent again; a bulk is retried once. */
   retry_of: string | null
+  /** The stored template of all its messages; absent for contents of the request. */
+  template?: UsedTemplate | undefined
   /** The response is stored if there is a key. */
   idempotency: { route: string; request: unknown; key: string | undefined }
 }
@@ -84,12 +87,12 @@ export async function acceptBulk(
   const { workspace_id } = identity
   const bulk_id = runtime.id()
   const at = runtime.now()
-  const { channel, idempotency } = bulkDraft
+  const { channel, idempotency, template } = bulkDraft
   let { drafts } = bulkDraft
   let messages = await inTurns(drafts, (draft) => {
     const { to: recipient, recipients, content, metadata, price } = draft
     const { schedule, sender } = bulkDraft.sendingOf(draft)
-    const message = { channel, sender, recipient, recipients, content, metadata, bulk_id }
+    const message = { channel, sender, recipient, recipients, content, metadata, bulk_id, template }
     return newMessage(identity, message, { price, schedule, id: runtime.id(), at })
   })
   const debitId = runtime.id()
@@ -103,7 +106,8 @@ export async function acceptBulk(
     const prices = drafts.map(({ price }) => price)
     const bulk = bulkRow(identity, bulkDraft, { id: bulk_id, messages, rejected, at })
     const rejections = await inTurns(rejected, (one) => rejectionRow(bulk, one))
-    const data = responseOf(bulk, { drafts, messages }, rejected)
+    const response = responseOf(bulk, { drafts, messages }, rejected)
+    const data = template === undefined ? response : { ...response, template }
     const accepting = {
       workspace_id,
       debit: debitFor(messages, prices, { id: debitId, reference: { type: 'bulk', id: bulk_id } }),

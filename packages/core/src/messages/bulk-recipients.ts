@@ -12,6 +12,7 @@ import type { RecipientFault } from '../contract/resources/bulk.ts'
 import {
   type BulkRecipient,
   type BulkRequest,
+  type BulkVariable,
   type BulkVariables,
   bulkRecipient,
 } from '../contract/resources/bulk-request.ts'
@@ -20,9 +21,10 @@ import type { Addressed } from '../contract/resources/mail-recipients.ts'
 import { isPlainRecipient, isPlainText } from '../contract/resources/plain-send.ts'
 import type { CountryFault, Price, PriceOf } from '../prices/price.ts'
 
+import { type ContentTemplate, contentTemplate, type LookUp, namesOf } from '../rules/template.ts'
 import { inTurns } from '../runtime/in-turns.ts'
+import type { TemplateSource } from '../templates/use-template.ts'
 import type { FileUse } from './stored-files.ts'
-import { type ContentTemplate, contentTemplate, type LookUp } from './template.ts'
 
 /** The message to one recipient, or the e-mail to several. */
 export interface RecipientDraft {
@@ -47,7 +49,8 @@ export interface Recipients {
 }
 
 /**
- * Checks each recipient of a bulk and fills in its message. A test key cannot send to contacts.
+ * Checks each recipient of a bulk and fills in its message. A test key cannot send to contacts. `source`: the stored
+ * template of the content.
  * @throws SvcError `validation_error` for faults of the request that no single recipient causes.
  */
 export async function recipientsOf(
@@ -59,6 +62,7 @@ export async function recipientsOf(
   },
   { workspace_id, mode }: Pick<KeyIdentity, 'workspace_id' | 'mode'>,
   request: BulkRequest,
+  source: TemplateSource | null = null,
 ): Promise<Recipients> {
   const { contacts, recipients_max } = parts
   if (request.recipients.length > recipients_max) throw tooMany(recipients_max)
@@ -67,7 +71,8 @@ export async function recipientsOf(
   const known = ids.length > 0 ? await contacts.forSending(workspace_id, ids) : new Map()
   const noContact = mode === 'live' ? 'Contact not found' : CONTACTS_ARE_LIVE
   const length_max = LIMITS[mode === 'live' ? 'bulk_stored_length' : 'test_bulk_stored_length']
-  return checkRecipients(recipients, { ...parts, request, contacts: known, noContact, length_max })
+  const options = { ...parts, request, source, contacts: known, noContact, length_max }
+  return checkRecipients(recipients, options)
 }
 
 /** The text does not depend on whether the contact exists. */
@@ -83,14 +88,18 @@ function contactIdsOf(recipients: readonly (BulkRecipient | RejectedRecipient)[]
 /** Fills in the content for each recipient, in order. */
 async function checkRecipients(
   recipients: readonly (BulkRecipient | RejectedRecipient)[],
-  options: Pick<Bulk, 'request' | 'contacts' | 'noContact' | 'priceOf' | 'countryFault'> & {
+  options: Pick<
+    Bulk,
+    'request' | 'source' | 'contacts' | 'noContact' | 'priceOf' | 'countryFault'
+  > & {
     /** The maximum length of all messages together, in UTF-16 code units. */
     length_max: number
   },
 ): Promise<Recipients> {
   const found: Recipients = { drafts: [], rejected: [], duplicates: [] }
   const missing = new Set<string>()
-  const bulk = { ...options, ...prepare(options.request, options.priceOf), missing }
+  const spent = { steps: 0 }
+  const bulk = { ...options, ...prepare(options), missing, spent }
   if (bulk.template.placeholders * recipients.length > LIMITS.bulk_fillings) throw tooMuch()
   const seen = new Set<string>()
   const { length_max } = options
@@ -117,6 +126,7 @@ async function checkRecipients(
     // A rejected message costs as much work as a sent one.
     length += message.length
     if (length > length_max) throw tooLong(length_max)
+    if (spent.steps > LIMITS.bulk_fillings) throw tooMuch()
     if ('error' in message) {
       const { error, message: text } = message
       found.rejected.push({ index, field: '', to, error, message: text })
@@ -131,6 +141,10 @@ async function checkRecipients(
 
 interface Bulk {
   request: BulkRequest
+  /** The stored template of the content; null for a content of the request. */
+  source: TemplateSource | null
+  /** The work of all fillings. */
+  spent: { steps: number }
   contacts: ReadonlyMap<string, Addressee>
   /** The error text for an unknown contact. */
   noContact: string
@@ -144,11 +158,12 @@ interface Bulk {
   missing: Set<string>
 }
 
-function prepare(
-  { channel, content }: BulkRequest,
-  priceOf: Bulk['priceOf'],
-): Pick<Bulk, 'template' | 'price' | 'schema'> {
-  const template = contentTemplate(content)
+function prepare({
+  request: { channel, content },
+  source,
+  priceOf,
+}: Pick<Bulk, 'request' | 'source' | 'priceOf'>): Pick<Bulk, 'template' | 'price' | 'schema'> {
+  const template = contentTemplate(content, { has_blocks: source !== null })
   const schema = z.object({ content: contents[channel] })
   if (template.placeholders > 0) return { template, price: null, schema }
   // The limits of the request leave room for placeholders. Without placeholders, the limits of a message apply.
@@ -189,14 +204,20 @@ function messageFor(
   to: string,
   bulk: Bulk,
 ): (Pick<RecipientDraft, 'content' | 'price' | 'metadata'> | Fault) & { length: number } {
-  const { request, contacts, template, schema, missing, price, priceOf, countryFault } = bulk
+  const { request, source, contacts, template, schema, missing, price, priceOf, countryFault } =
+    bulk
   const refusal = countryFault?.(request.channel, to)
   if (refusal) return { error: 'country_not_allowed', message: refusal, length: 0 }
   const merged = metadataOf(recipient.metadata, request.metadata)
   if (!merged) return { error: 'invalid_metadata', message: METADATA_TEXT, length: 0 }
   const { contact_id } = recipient
   const contact = contact_id === undefined ? undefined : contacts.get(contact_id)
-  const content = template.fill(lookUpFor(recipient, contact, request.defaults), missing)
+  const lookUp = lookUpFor(recipient, contact, request.defaults)
+  const content = template.fill(
+    source ? (name) => lookUp(name) ?? source.lookUp(name) : lookUp,
+    missing,
+    bulk.spent,
+  )
   const length = lengthOf(content) + lengthOf(merged)
   if (missing.size > 0) {
     const message = `No value for ${namesOf(missing)}`
@@ -207,15 +228,6 @@ function messageFor(
   const fault = faultOf(schema, request.channel, content)
   if (fault) return { ...fault, length }
   return { content, price: priceOf(request.channel, content)(to), metadata: merged, length }
-}
-
-/** The maximum number of missing variables that an error names. */
-const NAMED_MAX = 20
-
-function namesOf(missing: ReadonlySet<string>): string {
-  const names = [...missing].slice(0, NAMED_MAX).map((name) => `{{${name}}}`)
-  const more = missing.size - names.length
-  return names.join(', ') + (more > 0 ? ` and ${more} more` : '')
 }
 
 function faultOf(schema: z.ZodType, channel: Channel, content: Content): Fault | null {
@@ -289,26 +301,26 @@ function lookUpFor(
     own(defaults, key)
 }
 
-function own(values: BulkVariables | undefined, name: string): string | null {
+function own(values: BulkVariables | undefined, name: string): BulkVariable {
   if (!values || !Object.hasOwn(values, name)) return null
-  return textOf(values[name])
+  return scalarOf(values[name])
 }
 
 const CONTACT_FIELDS = ['name', 'phone', 'email', 'external_id'] as const
 const ATTRIBUTE = 'attributes.'
 
 /** `{{city}}` and `{{attributes.city}}` are the same, except for the names in `CONTACT_FIELDS`. */
-function fieldOf(contact: Addressee, name: string): string | null {
+function fieldOf(contact: Addressee, name: string): BulkVariable {
   const field = CONTACT_FIELDS.find((known) => known === name)
-  if (field) return textOf(contact[field])
+  if (field) return scalarOf(contact[field])
   const { attributes } = contact
   const key = name.startsWith(ATTRIBUTE) ? name.slice(ATTRIBUTE.length) : name
-  return Object.hasOwn(attributes, key) ? textOf(attributes[key]) : null
+  return Object.hasOwn(attributes, key) ? scalarOf(attributes[key]) : null
 }
 
-function textOf(value: unknown): string | null {
-  if (typeof value === 'string') return value
-  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : null
+function scalarOf(value: unknown): BulkVariable {
+  const isScalar = ['string', 'number', 'boolean'].includes(typeof value)
+  return isScalar ? (value as BulkVariable) : null
 }
 
 /** A recipient that gets no message, and the reason. */

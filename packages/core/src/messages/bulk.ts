@@ -4,7 +4,7 @@ import type { BodyIn, Form } from '../contract/endpoints/endpoint.ts'
 import { pageOf, type Slice, withNext } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import type { Bulk, BulkRejection, bulks as endpoints } from '../contract/resources/bulk.ts'
-import type { BulkRequest } from '../contract/resources/bulk-request.ts'
+import type { BulkRequest, TemplateBulkRequest } from '../contract/resources/bulk-request.ts'
 import type { Channel } from '../contract/resources/content.ts'
 import type { EmailBulk, emailBulk } from '../contract/resources/email-bulk.ts'
 
@@ -12,6 +12,7 @@ import { priceForSeveral } from '../prices/price.ts'
 import type { BulkRejectionRow, BulkRow, MessageRow } from '../rows/rows.ts'
 import type { Accepted } from '../runtime/tracing.ts'
 import type { FileOfMessage } from '../storage/ports/stores.ts'
+import { bulkOf, sourceOf } from '../templates/use-template.ts'
 import { type IdempotentResult, scheduleOf, storedResponse, watchAccepts } from './acceptance.ts'
 import { acceptBulk, type BulkDraft, type BulkParts, replay, type SentBulk } from './bulk-accept.ts'
 import { type RecipientDraft, type RejectedRecipient, recipientsOf } from './bulk-recipients.ts'
@@ -162,17 +163,21 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
 
   async function send(
     identity: KeyIdentity,
-    request: BulkRequest,
+    given: BulkRequest | TemplateBulkRequest,
     key: string | undefined,
   ): Promise<IdempotentResult<SentBulk>> {
-    const idempotency = { route: 'bulks.send', request, key }
+    const idempotency = { route: 'bulks.send', request: given, key }
     const known = await storedResult(identity, idempotency)
     if (known) return known
+    const source =
+      'template' in given ? await sourceOf(storage.read, identity.workspace_id, given) : null
+    const request =
+      source === null ? (given as BulkRequest) : bulkOf(given as TemplateBulkRequest, source)
     const schedule = scheduleOf(request, runtime.now())
     const wrongSender = await senders.fault(identity, request)
     if (wrongSender !== null) throw invalid(wrongSender.path, wrongSender.message)
     const sender = await senders.of(identity.workspace_id, request)
-    const { drafts, rejected, duplicates } = await recipientsOf(parts, identity, request)
+    const { drafts, rejected, duplicates } = await recipientsOf(parts, identity, request, source)
     const sending = { schedule, sender }
     return accept(identity, {
       channel: request.channel,
@@ -185,6 +190,7 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
       list: 'recipients',
       idempotency,
       retry_of: null,
+      template: source?.used,
     })
   }
 

@@ -1,10 +1,11 @@
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
-import type { Body, Data } from '../contract/endpoints/endpoint.ts'
+import type { Data } from '../contract/endpoints/endpoint.ts'
 import { type Units, units } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { Channel, SmsContent } from '../contract/resources/content.ts'
 import type { EstimatedMessage, estimate as endpoint } from '../contract/resources/estimate.ts'
 import type { NamedRecipient } from '../contract/resources/mail-recipients.ts'
+import type { SendRequest } from '../contract/resources/send-request.ts'
 import { type Account, availableOf, mayNotSpend } from '../rules/decide.ts'
 import { suppressedAddress } from '../rules/recipients.ts'
 import { addTestUse } from '../rules/test-usage.ts'
@@ -15,7 +16,6 @@ import type { BulkParts } from './bulk-accept.ts'
 import type { RecipientDraft, Recipients } from './bulk-recipients.ts'
 import { testUseOf } from './test-usage.ts'
 
-type EstimateRequest = Body<typeof endpoint>
 type Estimate = Data<typeof endpoint>
 type NonGsmCharacters = EstimatedMessage['non_gsm_characters']
 
@@ -109,7 +109,7 @@ function blockOf(
 
 /** The recipients of a single send; several for an e-mail to several. */
 export function recipientsOfSend(
-  request: Exclude<EstimateRequest, { recipients: unknown }>,
+  request: SendRequest,
   recipients: readonly NamedRecipient[],
   { priceOf, countryFault }: Pick<BulkParts, 'priceOf' | 'countryFault'>,
 ): Recipients {

@@ -2,24 +2,26 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import { seen, type Viewer, viewOf } from '../api-keys/viewer.ts'
 import { type Actor, SERVICE } from '../audit/entry.ts'
-import type { BodyIn, Data, Form, Query, QueryIn } from '../contract/endpoints/endpoint.ts'
+import type { Body, BodyIn, Data, Form, Query, QueryIn } from '../contract/endpoints/endpoint.ts'
 import { pageOf, type Slice, sliceOf, withNext } from '../contract/endpoints/paging.ts'
 import { type ErrorDetail, invalid, SvcError } from '../contract/errors.ts'
 import { type Units, withUnit } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
+import type { BulkRequest, TemplateBulkRequest } from '../contract/resources/bulk-request.ts'
 import {
   messages as endpoints,
   type Message,
   type messageSearch,
 } from '../contract/resources/messages.ts'
-
 import { sentJson } from '../contract/resources/plain-send.ts'
-import type { SendRequest } from '../contract/resources/send-request.ts'
+import type { SendRequest, TemplateRequest } from '../contract/resources/send-request.ts'
+import type { UsedTemplate } from '../contract/resources/templates.ts'
 import { priceForSeveral } from '../prices/price.ts'
 import type { StatusCallbackRequest } from '../rows/messages.ts'
 import type { MessageRow } from '../rows/rows.ts'
 import { SUPPRESSED_TEXT } from '../rules/recipients.ts'
 import type { Accepted } from '../runtime/tracing.ts'
+import { bulkOf, filledRequest, sourceOf, type TemplateSource } from '../templates/use-template.ts'
 import {
   acceptOne,
   debitFor,
@@ -190,10 +192,26 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
     return row
   }
 
+  /** The same from a stored template. A repeated request gets its stored response, whatever became of the template. */
+  async function sendTemplate(
+    identity: KeyIdentity,
+    given: TemplateRequest,
+    options: SendOptions & DoorOptions,
+  ): Promise<IdempotentResult<Sent> & { row?: MessageRow }> {
+    const { compared = given } = options
+    const record = { route: ROUTE, request: compared }
+    const known = await storedResponse(storage, identity, options.idempotency_key, record)
+    if (known !== null) return replay(known)
+    const source = await sourceOf(storage.read, identity.workspace_id, given)
+    const request = filledRequest(given, source)
+    return send(identity, request, { ...options, compared }, source.used)
+  }
+
   async function send(
     identity: KeyIdentity,
     given: SendRequest,
     options: SendOptions & DoorOptions,
+    template: UsedTemplate | null = null,
   ): Promise<IdempotentResult<Sent> & { row?: MessageRow }> {
     const takesFiles = given.channel === 'email' && hasFiles(given.content)
     const request = takesFiles
@@ -245,6 +263,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
         metadata,
         bulk_id: null,
         status_callback,
+        template,
       },
       { price, schedule, id, at },
     )
@@ -253,6 +272,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       status: 'queued',
       credits_used: message.credits_used,
       created_at: at,
+      ...(template !== null && { template }),
     }
     const reference = { type: 'message', id } as const
     const accepting = {
@@ -294,12 +314,15 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
 
   async function accept(
     identity: KeyIdentity,
-    request: SendRequest,
+    request: SendRequest | TemplateRequest,
     options: SendOptions & DoorOptions,
   ) {
     let row: MessageRow | undefined
     const accepting = async () => {
-      const sent = await send(identity, request, options)
+      const sent =
+        'template' in request
+          ? await sendTemplate(identity, request, options)
+          : await send(identity, request, options)
       row = sent.row
       return sent
     }
@@ -325,6 +348,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       bulk_id: query.bulk_id,
       recipient: query.recipient,
       sender: query.sender,
+      template: query.template,
     }
     const { before } = query
     if (before && (query.page ?? query.after ?? query.cursor) !== undefined) {
@@ -350,6 +374,34 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       next_cursor: next_after === null ? null : cursorAfter(next_after),
       next_after,
     }
+  }
+
+  async function estimateRequest(
+    identity: KeyIdentity,
+    request: ContentRequest,
+    source: TemplateSource | null,
+  ): Promise<Data<typeof endpoints.estimate>> {
+    const { channel } = request
+    const at = runtime.now()
+    scheduleOf(request, at)
+    const wrongSender = await senders.fault(identity, request)
+    if (wrongSender !== null) throw invalid(wrongSender.path, wrongSender.message)
+    if (!('recipients' in request)) {
+      const recipients = recipientsOfOne(request)
+      const refusal = severalFault(parts, identity, request, recipients)
+      if (refusal !== null) throw invalid(refusal.path, refusal.message)
+      const found = recipientsOfSend(request, recipients, parts)
+      return estimateOf(parts, identity, {
+        channel,
+        found,
+        isStrict: true,
+        isOneMessage: true,
+        at,
+      })
+    }
+    const found = await recipientsOf(parts, identity, request, source)
+    const isStrict = request.validation === 'strict'
+    return estimateOf(parts, identity, { channel, found, isStrict, at })
   }
 
   return {
@@ -407,30 +459,23 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       eraseMessage({ storage, runtime }, viewer, messageId, actor),
     redact: (viewer, messageId, actor = SERVICE) =>
       redactMessage({ storage, runtime }, viewer, messageId, actor),
-    async estimate(identity, request) {
-      const { channel } = request
-      const at = runtime.now()
-      scheduleOf(request, at)
-      const wrongSender = await senders.fault(identity, request)
-      if (wrongSender !== null) throw invalid(wrongSender.path, wrongSender.message)
-      if (!('recipients' in request)) {
-        const recipients = recipientsOfOne(request)
-        const refusal = severalFault(parts, identity, request, recipients)
-        if (refusal !== null) throw invalid(refusal.path, refusal.message)
-        const found = recipientsOfSend(request, recipients, parts)
-        return estimateOf(parts, identity, {
-          channel,
-          found,
-          isStrict: true,
-          isOneMessage: true,
-          at,
-        })
-      }
-      const found = await recipientsOf(parts, identity, request)
-      const isStrict = request.validation === 'strict'
-      return estimateOf(parts, identity, { channel, found, isStrict, at })
+    async estimate(identity, given) {
+      const source =
+        'template' in given ? await sourceOf(storage.read, identity.workspace_id, given) : null
+      const request = source === null ? (given as ContentRequest) : requestOf(given, source)
+      const estimated = await estimateRequest(identity, request, source)
+      return source === null ? estimated : { ...estimated, template: source.used }
     },
   }
+}
+
+/** A request with its content. */
+type ContentRequest = SendRequest | BulkRequest
+
+function requestOf(given: Body<typeof endpoints.estimate>, source: TemplateSource): ContentRequest {
+  return 'recipients' in given
+    ? bulkOf(given as TemplateBulkRequest, source)
+    : filledRequest(given as TemplateRequest, source)
 }
 
 function isAccepted({ outcome }: { outcome: string }): boolean {

@@ -155,17 +155,31 @@ export function shownShort(row: ShortMessageRow): ShortMessage {
 }
 
 /**
- * The record of a message. `recipients` is present only for a message with several recipients, and `duration_s` only for a
- * call that ended.
+ * The record of a message. `recipients` is present only for a message with several recipients, `duration_s` only for a
+ * call that ended, and `template` only for a message from a stored template.
  */
 function recordOf<Shown extends ShortMessage['content']>(
-  { recipients, tags: _, duration_s, ...row }: ShortMessageRow,
+  {
+    recipients,
+    tags: _,
+    duration_s,
+    template: name,
+    template_version: version,
+    template_locale: locale,
+    ...row
+  }: ShortMessageRow,
   content: Shown,
 ): Omit<Message, 'content'> & { content: Shown } {
   // Changed in place, because to spread a rest object takes three times as long as to make it.
   const record = Object.assign<Omit<typeof row, 'content'>, { content: Shown }>(row, { content })
-  if (duration_s !== null) return { ...record, duration_s }
-  return recipients === null ? record : { ...record, recipients: recipients.map(shownRecipient) }
+  const isFromTemplate = name !== null && version !== null && locale !== null
+  if (duration_s === null && recipients === null && !isFromTemplate) return record
+  return {
+    ...record,
+    ...(duration_s !== null && { duration_s }),
+    ...(recipients !== null && { recipients: recipients.map(shownRecipient) }),
+    ...(isFromTemplate && { template: { name, version, locale } }),
+  }
 }
 
 function shownRecipient({ accepted: _, ...recipient }: StoredRecipient): MailRecipient {

@@ -25,6 +25,8 @@ it('replaces the content of attachments by their size', () => {
 
 it('returns other messages unchanged', () => {
   const message = make.message('w1')
-  const { recipients: _, tags: __, duration_s: ___, ...record } = message
-  expect(shown(message)).toEqual(record)
+  const { recipients: _, tags: __, duration_s: ___, ...others } = message
+  const { template: ____, template_version, template_locale, ...record } = others
+  expect([template_version, template_locale]).toEqual([null, null])
+  expect(shown(message)).toStrictEqual(record)
 })

@@ -13,6 +13,7 @@ import { CHANNELS, type Channel } from '../contract/resources/content.ts'
 import { emailBulk } from '../contract/resources/email-bulk.ts'
 import type { EventKind } from '../contract/resources/events.ts'
 import { messageSearch } from '../contract/resources/messages.ts'
+import { templateName } from '../contract/resources/template-use.ts'
 import { type ExternalCode, externalCode } from '../contract/resources/verifications.ts'
 import { SUBSCRIPTIONS } from '../contract/resources/webhooks.ts'
 import type { CoreEvent, EventPageOptions, EventsOptions, HandlerOptions } from '../events/feed.ts'
@@ -79,6 +80,7 @@ function makeBorders(api: Api) {
       simulate: takes(viewer(api.received.list), checked<SimulatedMessage>('', simulated)),
     },
     verifications: verificationBorders(api.verifications),
+    templates: templateBorders(api.templates),
     webhooks: webhookBorders(api.webhooks),
     domains: domainBorders(api.domains),
     contacts: contactBorders(api.contacts),
@@ -366,6 +368,24 @@ function domainBorders(api: Api['domains']) {
     rotate: takes(workspaceId, one, actor),
     delete: takes(workspaceId, one, actor),
     broken: takes(checked<number>('limit', z.int().min(1).max(1_000))),
+  }
+}
+
+function templateBorders(api: Api['templates']) {
+  const one: Reader<string> = (given) => {
+    const { success, data } = templateName.safeParse(given)
+    if (!success) throw new SvcError('not_found', api.get.not_found)
+    return data
+  }
+  return {
+    create: takes(workspaceId, body(api.create), actor),
+    list: takes(workspaceId, slice),
+    get: takes(workspaceId, one),
+    update: takes(workspaceId, one, body(api.update), actor),
+    publish: takes(workspaceId, one, body(api.publish), actor),
+    versions: takes(workspaceId, one, slice),
+    version: takes(workspaceId, one, checked<number>('version', z.int().min(1))),
+    delete: takes(workspaceId, one, actor),
   }
 }
 

@@ -120,12 +120,20 @@ export function messageTables(d: Dialect) {
       status_callback: d.json<StatusCallback>(),
       /** The duration of a call that ended. */
       duration_s: d.int(),
+      /** The name of the stored template of the content; null for most messages. */
+      template: d.text(),
+      template_version: d.int(),
+      template_locale: d.text(),
     },
     (t) => [
       d.primaryKey({ columns: [t.workspace_id, t.id] }),
       // This index serves lists by channel or status. It finds a page at once, even if few of a million messages match.
       d.index('messages_kind').on(t.workspace_id, t.channel, t.status, t.id),
       d.index('messages_bulk').on(t.workspace_id, t.bulk_id, t.id).where(sql`bulk_id is not null`),
+      d
+        .index('messages_template')
+        .on(t.workspace_id, t.template, t.id)
+        .where(sql`template is not null`),
       // This index serves lists of test messages. Without `livemode` in its key, SQLite would prefer the primary key.
       d
         .index('messages_test')

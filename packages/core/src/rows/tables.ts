@@ -7,6 +7,7 @@ import { messageTables } from './messages.ts'
 import { operatingTables } from './operating.ts'
 import { operatorTables } from './operators.ts'
 import { providerTables } from './providers.ts'
+import { templateTables } from './templates.ts'
 import { verificationTables } from './verifications.ts'
 import { webhookTables } from './webhooks.ts'
 import { accountTables } from './workspaces.ts'
@@ -37,6 +38,7 @@ function tablesIn(d: Dialect) {
     ...webhookTables(d),
     ...domainTables(d),
     ...verificationTables(d),
+    ...templateTables(d),
     ...operatingTables(d),
     ...operatorTables(d),
   }

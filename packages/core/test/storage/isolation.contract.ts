@@ -192,6 +192,26 @@ export function isolationContract(open: OpenStorage): void {
     const code = { verification, resends: null, response: () => '' }
     await bench.accept({ ...bench.make.send(workspaceId), code })
     const pause = { country: 'TZ', paused_at: verification.created_at, sent: 50, approved: 0 }
+    await bench.storage.write(async ({ templates }) => {
+      const published_at = bench.clock.now()
+      const draft = {
+        ...{ workspace_id: workspaceId, name: 'welcome', version: 1, published_at },
+        ...{ description: null, category: 'transactional' as const, default_locale: 'en' },
+        variables: [],
+        variants: [{ channel: 'sms' as const, locale: 'en', content: { text: 'Hi' } }],
+      }
+      const version = { ...draft, plain_texts: {}, size_bytes: 90 }
+      await templates.insertVersion(version)
+      await templates.insert({
+        ...draft,
+        id: bench.clock.id(),
+        kinds: [{ channel: 'sms', locale: 'en' }],
+        is_changed: false,
+        created_at: version.published_at,
+        updated_at: version.published_at,
+        deleted_at: null,
+      })
+    })
     await bench.storage.write(({ verifications }) =>
       verifications.notePause(
         { workspace_id: workspaceId, ...pause, allowed_until: null },
@@ -244,6 +264,7 @@ export function isolationContract(open: OpenStorage): void {
         eventLog,
         sendingDomains,
         verifications,
+        templates,
         members,
         invitations,
       } = bench.storage.read
@@ -373,6 +394,16 @@ export function isolationContract(open: OpenStorage): void {
           byName: () => sendingDomains.byName(asker, domain.domain),
           list: () => sendingDomains.list(asker, EVERYTHING),
           count: () => sendingDomains.count(asker),
+        },
+        templates: {
+          byName: () => templates.byName(asker, 'welcome'),
+          list: () => templates.list(asker, EVERYTHING),
+          count: () => templates.count(asker),
+          version: () => templates.version(asker, 'welcome', 1),
+          usable: () => templates.usable(asker, 'welcome', undefined),
+          versions: () => templates.versions(asker, 'welcome', EVERYTHING),
+          countVersions: () => templates.countVersions(asker, 'welcome'),
+          sizeOfVersions: () => templates.sizeOfVersions(asker),
         },
         verifications: {
           byId: () => verifications.byId(asker, verification.id),

@@ -40,6 +40,7 @@ function handlersOf(
     bulks: bulkRoutes(core),
     received: receivedRoutes(core),
     verifications: verificationRoutes(core),
+    templates: templateRoutes(core),
     contacts: contactRoutes(core),
     suppressions: suppressionRoutes(core),
     webhooks: webhookRoutes(core),
@@ -136,6 +137,48 @@ function verificationRoutes({ verifications }: DecodedCore): Handlers<typeof api
     async list({ viewer, query }) {
       const { verifications: page, total, next_after } = await verifications.list(viewer, query)
       return { verifications: page, pagination: paginationOf(total, query), next_after }
+    },
+  }
+}
+
+function templateRoutes({ templates }: DecodedCore): Handlers<typeof api.templates> {
+  return {
+    async create({ workspace_id, body, actor }) {
+      return { template: await templates.create(workspace_id, body, actor) }
+    },
+    async list({ workspace_id, query }) {
+      const {
+        templates: page,
+        total,
+        next_after,
+      } = await templates.list(workspace_id, sliceOf(query))
+      return { templates: page, pagination: paginationOf(total, query), next_after }
+    },
+    async get({ workspace_id, params }) {
+      return { template: await templates.get(workspace_id, params.name) }
+    },
+    async update({ workspace_id, params, body, actor }) {
+      return { template: await templates.update(workspace_id, params.name, body, actor) }
+    },
+    async publish({ workspace_id, params, body, actor }) {
+      return { version: await templates.publish(workspace_id, params.name, body, actor) }
+    },
+    async versions({ workspace_id, params, query }) {
+      const { versions, total, next_after } = await templates.versions(
+        workspace_id,
+        params.name,
+        sliceOf(query),
+      )
+      return { versions, pagination: paginationOf(total, query), next_after }
+    },
+    async version({ workspace_id, params }) {
+      return {
+        version: await templates.version(workspace_id, params.name, Number(params.version)),
+      }
+    },
+    async delete({ workspace_id, params, actor }) {
+      await templates.delete(workspace_id, params.name, actor)
+      return { message: 'Template deleted' }
     },
   }
 }

@@ -26,6 +26,8 @@ export interface Owner {
   /** Suppressions by channel and address. */
   suppressions: string[]
   verifications: string[]
+  /** The names of templates. */
+  templates: string[]
   /** The number of each verification. */
   numbers: Record<string, string>
   cursors: string[]
@@ -427,6 +429,28 @@ function contactDrafts(
       json: { ...traits(), ...(once(2) && { email: `Moved${++count}@Example.com` }) },
     }),
     'contacts.delete': ({ contacts }) => ({ id: contacts.length > 1 ? contacts.pop() : undefined }),
+    'templates.create': () => ({
+      json: {
+        name: `note-${++count}`,
+        variables: [{ name: 'name', type: 'text', fallback: 'there' }],
+        variants: [
+          { channel: 'sms', locale: 'en', content: { text: `Hi {{name}} ${count}` } },
+          { channel: 'email', locale: 'en', content: { subject: 'Hi', html: '<p>{{name}}</p>' } },
+        ],
+      },
+    }),
+    'templates.list': () => ({ query: page() }),
+    'templates.get': ({ templates }) => ({ id: templates.at(-1) }),
+    'templates.update': ({ templates }) => ({
+      id: templates.at(-1),
+      json: { description: `Changed ${++count}` },
+    }),
+    'templates.publish': ({ templates }) => ({ id: templates.at(-1), json: {} }),
+    'templates.versions': ({ templates }) => ({ id: templates.at(-1), query: page() }),
+    'templates.version': ({ templates }) => ({ id: templates.at(-1) }),
+    'templates.delete': ({ templates }) => ({
+      id: templates.length > 1 ? templates.pop() : undefined,
+    }),
     'verifications.start': () => ({
       json: {
         to: `+25573000${1000 + below(9000)}`,

@@ -79,6 +79,12 @@ const BEFORE: Record<string, readonly string[]> = {
   'bulks.get': ['bulks.send now'],
   'bulks.rejected': ['bulks.send now'],
   'bulks.retry': ['bulks.send now'],
+  'templates.get': ['templates.create'],
+  'templates.update': ['templates.create'],
+  'templates.publish': ['templates.create'],
+  'templates.versions': ['templates.create', 'templates.publish'],
+  'templates.version': ['templates.create', 'templates.publish'],
+  'templates.delete': ['templates.create', 'templates.create', 'templates.publish'],
   'verifications.check': ['verifications.start'],
   'verifications.check_address': ['verifications.start', 'verifications.check_address newest'],
   'verifications.resend': ['verifications.start'],
@@ -163,6 +169,8 @@ export function commandStream(
       path: [
         endpoint.path
           .replace(':id', id)
+          .replace(':name', id)
+          .replace(':version', '1')
           .replace(':delivery_id', draft.delivery_id ?? UNKNOWN_ID)
           .replace(':channel/:address', id),
         ...search,
@@ -237,6 +245,7 @@ export function commandStream(
         for (const one of owners) if (one.token === options.token) loggedOut.add(one)
       } else if (endpoint === 'api_keys.create') owner.keys.push(data)
       else if (endpoint === 'contacts.create') owner.contacts.push(data.contact.id)
+      else if (endpoint === 'templates.create') owner.templates.push(data.template.name)
       else if (endpoint === 'suppressions.add') {
         const { channel, address } = data.suppression
         owner.suppressions.push(`${channel}/${encodeURIComponent(address)}`)
@@ -294,6 +303,7 @@ function newOwner(id: string, signup: unknown, mails: Mails): Owner {
     contacts: [UNKNOWN_ID],
     suppressions: [],
     verifications: [UNKNOWN_ID],
+    templates: ['unknown'],
     numbers: {},
     cursors: [],
     members: [],

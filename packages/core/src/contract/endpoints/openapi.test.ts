@@ -134,11 +134,15 @@ describe('the document', () => {
       'DeliveryWithAttempts',
       'Domain',
       'EmailBulk',
+      'EmailBulkFromTemplate',
       'EmailContent',
+      'EmailFromTemplate',
       'EmailRequest',
       'Error',
       'Invitation',
       'ListedEvent',
+      'ListedTemplate',
+      'ListedTemplateVersion',
       'MailRecipient',
       'Member',
       'Message',
@@ -147,13 +151,22 @@ describe('the document', () => {
       'Session',
       'SignInLink',
       'SmsBulk',
+      'SmsBulkFromTemplate',
       'SmsContent',
+      'SmsFromTemplate',
       'SmsRequest',
       'Suppression',
+      'Template',
+      'TemplateUse',
+      'TemplateVariant',
+      'TemplateVersion',
       'Transaction',
+      'UsedTemplate',
       'Webhook',
       'WhatsappBulk',
+      'WhatsappBulkFromTemplate',
       'WhatsappContent',
+      'WhatsappFromTemplate',
       'WhatsappRequest',
       'Workspace',
       'WorkspaceSummary',
@@ -206,8 +219,10 @@ describe('an operation', () => {
   test('has a body for each channel without unknown fields, and an Idempotency-Key', () => {
     const { requestBody, parameters } = operationOf('POST', '/api/v1/messages/send')
     expect(requestBody?.content['application/json'].schema).toEqual({
-      oneOf: ['Sms', 'Whatsapp', 'Email'].map((channel) => ({
-        $ref: `#/components/schemas/${channel}Request`,
+      anyOf: ['Request', 'FromTemplate'].map((kind) => ({
+        oneOf: ['Sms', 'Whatsapp', 'Email'].map((channel) => ({
+          $ref: `#/components/schemas/${channel}${kind}`,
+        })),
       })),
     })
     for (const channel of ['Sms', 'Whatsapp', 'Email']) {

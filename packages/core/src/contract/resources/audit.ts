@@ -51,6 +51,10 @@ export const AUDIT_ACTIONS = {
   'domain.rotation_started': 'A verified domain got a second key, which waits for its record.',
   'domain.rotated': 'The second key of a domain was verified and signs now.',
   'domain.removed': 'A sending domain and its keys were removed.',
+  'template.created': 'A template was created; `name` names it.',
+  'template.updated': 'The draft of a template changed; `changed` names the fields.',
+  'template.published': 'A version of a template was published; `version` is its number.',
+  'template.deleted': 'A template was deleted.',
   'verification.allowed':
     'An operator allowed one-time codes to a country, whatever is approved; `hours` is the time.',
   'credits.granted': 'An operator granted credits.',

@@ -3,7 +3,8 @@ import { chosen, notLongerThan, unread } from '../fields/chosen.ts'
 import { isRecord, metadata, text } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
 import { contentTemplates } from './content.ts'
-import { channelRefusal, from, sendOptions } from './send-request.ts'
+import { channelRefusal, from, isFromTemplate, sendOptions } from './send-request.ts'
+import { templateUse } from './template-use.ts'
 
 /** The value of a placeholder; null is the same as no value. */
 export type BulkVariable = string | number | boolean | null
@@ -134,6 +135,37 @@ const withoutVoice = z.discriminatedUnion('channel', [sms, whatsapp, mail], {
   error: channelRefusal({ voice: false }),
 })
 
+function bulkFromTemplate<const C extends keyof typeof contentTemplates>(channel: C, id: string) {
+  return z
+    .strictObject({
+      channel: z.literal(channel),
+      template: templateUse,
+      from: from[channel],
+      ...bulkOptions,
+    })
+    .meta({ id })
+}
+
+const smsTemplate = bulkFromTemplate('sms', 'SmsBulkFromTemplate')
+const whatsappTemplate = bulkFromTemplate('whatsapp', 'WhatsappBulkFromTemplate')
+const mailTemplate = bulkFromTemplate('email', 'EmailBulkFromTemplate')
+const voiceTemplate = bulkFromTemplate('voice', 'VoiceBulkFromTemplate')
+
+const templateWithVoice = z.discriminatedUnion(
+  'channel',
+  [smsTemplate, whatsappTemplate, mailTemplate, voiceTemplate],
+  { error: channelRefusal({ voice: true }) },
+)
+
+const templateWithoutVoice = z.discriminatedUnion(
+  'channel',
+  [smsTemplate, whatsappTemplate, mailTemplate],
+  { error: channelRefusal({ voice: false }) },
+)
+
+/** A request to send a bulk, whose content is a stored template. Its recipients are not decoded yet. */
+export type TemplateBulkRequest = z.output<typeof templateWithVoice>
+
 /** One recipient of a bulk: an address, or an object. */
 export type BulkRecipient = z.output<typeof bulkRecipient>
 
@@ -143,6 +175,18 @@ export type BulkRequest = z.output<typeof withVoice>
 /** A request to send a bulk, in JSON. */
 export type WireBulkRequest = z.input<typeof withVoice>
 
+/** The body of a bulk, in JSON. */
+export type WireBulk = WireBulkRequest | z.input<typeof templateWithVoice>
+
+const bodies = [
+  chosen([withoutVoice, templateWithoutVoice], (value) =>
+    isFromTemplate(value) ? templateWithoutVoice : withoutVoice,
+  ),
+  chosen([withVoice, templateWithVoice], (value) =>
+    isFromTemplate(value) ? templateWithVoice : withVoice,
+  ),
+] as const
+
 /**
  * The body of a bulk. If `voice` is false (no voice provider is configured), the channel `voice` is refused. Recipients are
  * not checked: decode each recipient with `bulkRecipient`.
@@ -151,6 +195,6 @@ export function bulkRequest({
   voice,
 }: {
   voice: boolean
-}): z.ZodType<BulkRequest, WireBulkRequest> {
-  return voice ? withVoice : withoutVoice
+}): z.ZodType<BulkRequest | TemplateBulkRequest, WireBulk> {
+  return bodies[voice ? 1 : 0]
 }

@@ -8,6 +8,7 @@ import { bulkRequest } from './bulk-request.ts'
 import { CHANNELS } from './content.ts'
 import { MESSAGE_STATUSES } from './message.ts'
 import { sentBulkJson } from './plain-send.ts'
+import { usedTemplate } from './template-use.ts'
 
 /** Why a bulk has no message for a recipient. Source: contract sections 6 and 12, Bulk. */
 export const RECIPIENT_FAULTS = [
@@ -114,6 +115,9 @@ const accepted = z.object({
     }),
   ),
   errors: z.array(z.object(rejected)),
+  template: usedTemplate.exactOptional().meta({
+    description: 'Only for a bulk from a template: its version and locale.',
+  }),
 })
 
 const sending = {

@@ -7,6 +7,7 @@ import { RECIPIENT_FAULTS } from './bulk.ts'
 import { bulkRequest } from './bulk-request.ts'
 import { SMS_ENCODINGS } from './message.ts'
 import { sendRequest } from './send-request.ts'
+import { usedTemplate } from './template-use.ts'
 
 /** Why one message of an estimate would not be sent. */
 export const BLOCK_REASONS = [...RECIPIENT_FAULTS, 'duplicate'] as const
@@ -70,6 +71,9 @@ export const estimateFor = ({ voice }: { voice: boolean }) =>
       credits_needed: credits,
       credits_balance: credits,
       messages: z.array(estimated),
+      template: usedTemplate.exactOptional().meta({
+        description: 'Only for a template: its version and locale.',
+      }),
     }),
     summary: 'Estimate the cost of a send or a bulk',
     description: `Takes the body of either. Nothing is stored or sent. Default limit for estimates of bulks: ${RATES.bulk_estimate.max} for each workspace in ${RATES.bulk_estimate.window_s} s.`,

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { credits, isRecord, jsonObject, timestamp, uuid } from '../fields/fields.ts'
 import { CHANNELS, type Content } from './content.ts'
 import { MESSAGE_STATUSES, mailRecipient } from './mail-recipients.ts'
+import { usedTemplate } from './template-use.ts'
 
 export { MESSAGE_STATUSES, type MessageStatus } from './mail-recipients.ts'
 
@@ -62,6 +63,9 @@ export const message = z
     duration_s: z.int().min(0).exactOptional().meta({
       description:
         'Only for a call that ended, if the provider reported it: its duration in seconds, 0 if it was not answered.',
+    }),
+    template: usedTemplate.exactOptional().meta({
+      description: 'Only for a message from a stored template. `content` is the filled-in text.',
     }),
     erased_at: timestamp.nullable().meta({
       description:

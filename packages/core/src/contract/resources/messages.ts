@@ -17,6 +17,7 @@ import { MESSAGE_STATUSES } from './mail-recipients.ts'
 import { message } from './message.ts'
 import { plainSend, sentJson } from './plain-send.ts'
 import { channelText, sendRequest } from './send-request.ts'
+import { templateName, usedTemplate } from './template-use.ts'
 import { timelineEntry } from './timeline.ts'
 
 export type { Metadata } from '../fields/fields.ts'
@@ -67,10 +68,13 @@ export const messagesFor = ({ voice, attachments_max_bytes }: ApiOptions) =>
         status: z.literal('queued'),
         credits_used: credits,
         created_at: timestamp,
+        template: usedTemplate.exactOptional().meta({
+          description: 'Only for a message from a template: its version and locale.',
+        }),
       }),
       summary: 'Send one message',
       description:
-        'The answer follows when the message and its debit are stored durably. Unknown fields are refused.',
+        'The answer follows when the message and its debit are stored durably. Unknown fields are refused. `template` in place of `content` sends a stored template.',
     }),
     get: endpoint({
       ...reading,
@@ -164,6 +168,9 @@ export const messagesFor = ({ voice, attachments_max_bytes }: ApiOptions) =>
         recipient: phoneOrText(text(LIMITS.email_length)).optional(),
         sender: phoneOrText(text(LIMITS.sender_name_length)).optional().meta({
           description: 'Only messages whose request had this `from`.',
+        }),
+        template: templateName.optional().meta({
+          description: 'Only messages from the template with this name.',
         }),
         before: uuid.optional().meta({
           description:

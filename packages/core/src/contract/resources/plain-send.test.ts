@@ -6,6 +6,7 @@ import { UNITS_MAX, units } from '../fields/units.ts'
 import { LIMITS } from '../limits.ts'
 import { messagesFor } from './messages.ts'
 import { plainEmail, plainSms, sentJson } from './plain-send.ts'
+import { contentRequest } from './send-request.ts'
 
 const { send } = messagesFor({ voice: true })
 
@@ -138,7 +139,7 @@ describe('a plain e-mail', () => {
         const request = plainEmail(JSON.parse(json))
         if (!request) return
         read += 1
-        const expected = decode(send.body, JSON.parse(json))
+        const expected = decode(contentRequest({ voice: false }), JSON.parse(json))
         expect(request).toStrictEqual(expected)
         expect(JSON.stringify(request.content)).toBe(JSON.stringify(expected.content))
       }),

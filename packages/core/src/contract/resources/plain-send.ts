@@ -6,6 +6,7 @@ import { creditsOf, type Units } from '../fields/units.ts'
 import { LIMITS } from '../limits.ts'
 import type { BulkRecipient } from './bulk-request.ts'
 import type { SendRequest } from './send-request.ts'
+import type { UsedTemplate } from './template-use.ts'
 
 const KEYS_MAX = 8
 const NAME_MAX = 32
@@ -110,9 +111,14 @@ export function sentJson(data: {
   message_id: string
   credits_used: Units
   created_at: Date
+  template?: UsedTemplate
 }): string {
-  const { message_id, credits_used, created_at } = data
-  return `{"message_id":"${message_id}","status":"queued","credits_used":${creditsOf(credits_used)},"created_at":"${created_at.toISOString()}"}`
+  const { message_id, credits_used, created_at, template } = data
+  return `{"message_id":"${message_id}","status":"queued","credits_used":${creditsOf(credits_used)},"created_at":"${created_at.toISOString()}"${templateJson(template)}}`
+}
+
+function templateJson(template: UsedTemplate | undefined): string {
+  return template === undefined ? '' : `,"template":${JSON.stringify(template)}`
 }
 
 /**
@@ -180,6 +186,7 @@ interface SentBulk {
     segments: number | null
   }[]
   errors: readonly unknown[]
+  template?: UsedTemplate
 }
 
 /** Writes the data of an accepted bulk as JSON, with the same bytes as its schema and `JSON.stringify`. */
@@ -190,5 +197,5 @@ export function sentBulkJson(data: SentBulk): string {
       `{"index":${index},"message_id":"${message_id}","to":${JSON.stringify(to)},"status":"queued","credits_used":${creditsOf(credits_used)},"segments":${segments}}`,
   )
   const counts = `"total":${total},"accepted":${accepted},"rejected":${rejected},"duplicates":${duplicates}`
-  return `{"bulk_id":"${bulk_id}","status":"queued",${counts},"credits_used":${creditsOf(credits_used)},"created_at":"${created_at.toISOString()}","messages":[${messages.join(',')}],"errors":${JSON.stringify(data.errors)}}`
+  return `{"bulk_id":"${bulk_id}","status":"queued",${counts},"credits_used":${creditsOf(credits_used)},"created_at":"${created_at.toISOString()}","messages":[${messages.join(',')}],"errors":${JSON.stringify(data.errors)}${templateJson(data.template)}}`
 }

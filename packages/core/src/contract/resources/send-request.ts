@@ -1,8 +1,10 @@
 import * as z from 'zod'
-import { dateTime, metadata, phone, senderName, text } from '../fields/fields.ts'
+import { chosen } from '../fields/chosen.ts'
+import { dateTime, isRecord, metadata, phone, senderName, text } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
 import { CHANNELS, type Channel, contents } from './content.ts'
 import { mailTo, refineRecipients } from './mail-recipients.ts'
+import { templateUse } from './template-use.ts'
 
 const CHANNELS_BUT_VOICE = CHANNELS.filter((channel) => channel !== 'voice')
 
@@ -71,6 +73,45 @@ const withoutVoice = z.discriminatedUnion('channel', [sms, whatsapp, emailReques
   error: channelRefusal({ voice: false }),
 })
 
+function fromTemplate<const C extends Channel>(channel: C, id: string) {
+  return z
+    .strictObject({
+      to: to[channel],
+      channel: z.literal(channel),
+      template: templateUse,
+      from: from[channel],
+      ...sendOptions,
+    })
+    .meta({ id })
+}
+
+const smsTemplate = fromTemplate('sms', 'SmsFromTemplate')
+const whatsappTemplate = fromTemplate('whatsapp', 'WhatsappFromTemplate')
+const emailTemplate = fromTemplate('email', 'EmailFromTemplate').superRefine(({ to }, ctx) =>
+  refineRecipients({ to, content: {} }, ctx),
+)
+const voiceTemplate = fromTemplate('voice', 'VoiceFromTemplate')
+
+const templateWithVoice = z.discriminatedUnion(
+  'channel',
+  [smsTemplate, whatsappTemplate, emailTemplate, voiceTemplate],
+  { error: channelRefusal({ voice: true }) },
+)
+
+const templateWithoutVoice = z.discriminatedUnion(
+  'channel',
+  [smsTemplate, whatsappTemplate, emailTemplate],
+  { error: channelRefusal({ voice: false }) },
+)
+
+/** A request to send one message, whose content is a stored template. */
+export type TemplateRequest = z.output<typeof templateWithVoice>
+
+/** Whether a request names a stored template in place of `content`. */
+export function isFromTemplate(request: unknown): boolean {
+  return isRecord(request) && 'template' in request && !('content' in request)
+}
+
 /** The `error` option of a union whose options are channels. */
 export function channelRefusal({ voice }: { voice: boolean }) {
   const channels = voice ? CHANNELS : CHANNELS_BUT_VOICE
@@ -88,6 +129,28 @@ export type SendRequest = z.output<typeof withVoice>
 /** A request to send one message, in JSON. */
 export type WireSendRequest = z.input<typeof withVoice>
 
+/** The body of a send, in JSON. */
+export type WireSend = WireSendRequest | z.input<typeof templateWithVoice>
+
+/** The body of a send that has its content. */
+export function contentRequest({
+  voice,
+}: {
+  voice: boolean
+}): z.ZodType<SendRequest, WireSendRequest> {
+  return voice ? withVoice : withoutVoice
+}
+
+/** One body for each of the two settings, so that both have one description. */
+const bodies = [
+  chosen([withoutVoice, templateWithoutVoice], (value) =>
+    isFromTemplate(value) ? templateWithoutVoice : withoutVoice,
+  ),
+  chosen([withVoice, templateWithVoice], (value) =>
+    isFromTemplate(value) ? templateWithVoice : withVoice,
+  ),
+] as const
+
 /**
  * The body of a send. If `voice` is false (no voice provider is configured), the channel `voice` is refused, and the error
  * text does not name it. Source: contract section 6.
@@ -96,6 +159,6 @@ export function sendRequest({
   voice,
 }: {
   voice: boolean
-}): z.ZodType<SendRequest, WireSendRequest> {
-  return voice ? withVoice : withoutVoice
+}): z.ZodType<SendRequest | TemplateRequest, WireSend> {
+  return bodies[voice ? 1 : 0]
 }

@@ -31,6 +31,7 @@ export const NEAR_READS = {
   webhooks: ['byId'],
   sendingDomains: ['byId', 'byName', 'due'],
   verifications: ['byId'],
+  templates: ['byName', 'version', 'usable'],
   secrets: ['byName'],
   sealedValues: ['formsAtStart'],
   eventLog: ['state'],

@@ -13,6 +13,7 @@ export interface MessageFilter {
   bulk_id?: string | undefined
   recipient?: string | undefined
   sender?: string | undefined
+  template?: string | undefined
   /** Only messages of test keys: the cost does not depend on the number of live messages. */
   livemode?: false | undefined
   /** Only messages older than this one. */

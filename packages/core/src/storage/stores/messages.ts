@@ -98,7 +98,7 @@ export function messageStore(db: Db, tables: Tables, { locked }: { locked: <Q>(q
   }
 
   function matching(workspaceId: string, { ids, ...filter }: BoundedFilter) {
-    const { bulk_id, recipient, sender } = filter
+    const { bulk_id, recipient, sender, template } = filter
     const others = and(
       filter.channel && eq(t.channel, filter.channel),
       filter.status && eq(t.status, filter.status),
@@ -109,10 +109,11 @@ export function messageStore(db: Db, tables: Tables, { locked }: { locked: <Q>(q
       filter.livemode === false ? isTest : undefined,
     )
     // `is true` keeps SQLite from the indexes by kind: it would read them to their end, and a row for each entry.
-    const isByKey = others && (bulk_id || recipient || sender)
+    const isByKey = others && (bulk_id || recipient || sender || template)
     return and(
       eq(t.workspace_id, workspaceId),
       bulk_id ? inArray(t.id, idsOfBulk(workspaceId, bulk_id)) : undefined,
+      template ? eq(t.template, template) : undefined,
       isByKey ? sql`(${others}) is true` : others,
       filter.before_id ? lt(t.id, filter.before_id) : undefined,
       filter.newer_than ? gt(t.id, filter.newer_than) : undefined,

@@ -24,6 +24,7 @@ import { retentionStore } from './retention.ts'
 import { sealedValueStore, secretStore } from './secrets.ts'
 import { loginNetworkStore, passkeyStore, sessionStore } from './sessions.ts'
 import { suppressionStore } from './suppressions.ts'
+import { templateStore } from './templates.ts'
 import { accountTokenStore, secondFactorStore, userStore } from './users.ts'
 import { verificationStore } from './verifications.ts'
 import { webhookStore } from './webhooks.ts'
@@ -64,6 +65,7 @@ const STORES = {
   webhooks: webhookStore,
   sendingDomains: sendingDomainStore,
   verifications: verificationStore,
+  templates: templateStore,
   secrets: secretStore,
   sealedValues: sealedValueStore,
   overview: overviewStore,

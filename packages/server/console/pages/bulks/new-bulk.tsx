@@ -102,7 +102,10 @@ function NewBulk() {
     const message = `A bulk may have at most ${count(max, 'recipient')}. Send several bulks.`
     faults.push({ path: 'recipients', message })
   }
-  const body = { ...shared, recipients, validation } as unknown as BulksSendBody
+  const body = { ...shared, recipients, validation } as unknown as Extract<
+    BulksSendBody,
+    { content: unknown }
+  >
   const isReady =
     found.isCurrent &&
     recipients.length > 0 &&

@@ -177,7 +177,7 @@ function Reply({
   const [cost, setCost] = useState('')
   const [error, setError] = useState<unknown>()
   const [isBusy, setBusy] = useState(false)
-  const body: MessagesSendBody = { channel, to, content: { text }, ...(from && { from }) }
+  const body = { channel, to, content: { text }, ...(from && { from }) } as MessagesSendBody
   useEffect(() => {
     setCost('')
     if (!text.trim()) return

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import {
-  apiFor,
+  contentRequest,
   decode,
   type EventKind,
   formatCredits,
@@ -80,7 +80,7 @@ export async function readCall(parameters: Parameters, parts: CallParts): Promis
   if (!voice) throw new TwilioError('invalid_parameter', 'The service has no provider for calls')
   const addresses = { to: readTwilioAddress(to).address, from: readTwilioAddress(from).address }
   const call = { ...addresses, channel: 'voice' }
-  const { body: schema } = apiFor({ voice }).messages.send
+  const schema = contentRequest({ voice })
   const status_callback = callbackOf(given)
   checkDetection(given)
   const url = given.filled('Url')

@@ -1,5 +1,6 @@
 import {
   apiFor,
+  contentRequest,
   decode,
   LIMITS,
   mediaTypeOf,
@@ -59,7 +60,8 @@ interface ReadMessage {
 
 /** Reads `POST Messages.json` as a request of the API. */
 export function createMessageReader({ voice }: { voice: boolean }) {
-  const { body: schema, read_plain } = apiFor({ voice }).messages.send
+  const { read_plain } = apiFor({ voice }).messages.send
+  const schema = contentRequest({ voice })
   return (parameters: Parameters): ReadMessage => {
     const given = new Given<Name>(parameters, NAMES, NEUTRAL)
     const request = requestOf(given)

@@ -1,0 +1,301 @@
+import * as z from 'zod'
+import { endpoint } from '../endpoints/endpoint.ts'
+import { afterText, listQuery, nextAfter, pagination } from '../endpoints/paging.ts'
+import { text, timestamp, uuid } from '../fields/fields.ts'
+import { LIMITS } from '../limits.ts'
+import { CHANNELS, type Channel, type Content, contentTemplates } from './content.ts'
+import { locale, templateName } from './template-use.ts'
+
+export * from './template-use.ts'
+
+/** What the messages of a template are for. */
+export const TEMPLATE_CATEGORIES = ['marketing', 'transactional'] as const
+
+/** What the messages of a template are for. */
+export type TemplateCategory = (typeof TEMPLATE_CATEGORIES)[number]
+
+/** The types of variables. */
+export const VARIABLE_TYPES = ['text', 'number', 'boolean', 'list'] as const
+
+/** The type of a variable. */
+export type VariableType = (typeof VARIABLE_TYPES)[number]
+
+const VARIABLE_NAME = /^[\p{L}\p{N}_][\p{L}\p{M}\p{N}_.-]*$/u
+
+const scalar = z.union([z.string().max(LIMITS.bulk_variable_length), z.number(), z.boolean()])
+
+const templateVariable = z.strictObject({
+  name: text(LIMITS.bulk_variable_name_length)
+    .regex(VARIABLE_NAME, 'The name of a variable must be letters, digits, "_", "." or "-"')
+    .meta({ example: 'order_id' }),
+  type: z.enum(VARIABLE_TYPES),
+  fallback: scalar.optional().meta({
+    description: 'The value without one in the request. Not for a list.',
+  }),
+  example: z.unknown().optional().meta({ description: 'A value for previews; not used to send.' }),
+})
+
+/** A declared variable of a template. */
+export type TemplateVariable = z.output<typeof templateVariable>
+
+const variables = z
+  .array(templateVariable)
+  .max(LIMITS.bulk_variables)
+  .superRefine((list, ctx) => {
+    const names = new Set<string>()
+    for (const [index, { name, type, fallback, example }] of list.entries()) {
+      const fault = (field: string, message: string) =>
+        ctx.addIssue({ code: 'custom', path: [index, field], message })
+      if (names.has(name)) fault('name', `Variable ${name} is declared twice`)
+      names.add(name)
+      if (fallback !== undefined && typeof fallback !== TYPE_OF[type]) {
+        fault('fallback', `The fallback of ${name} must be a ${type}`)
+      }
+      const length = JSON.stringify(example)?.length ?? 0
+      if (length > LIMITS.bulk_variable_length) {
+        fault('example', `The example must be at most ${LIMITS.bulk_variable_length} characters`)
+      }
+    }
+  })
+
+const TYPE_OF = { text: 'string', number: 'number', boolean: 'boolean', list: '' } as const
+
+function variantOf<const C extends Channel>(channel: C) {
+  return z.strictObject({
+    channel: z.literal(channel),
+    locale,
+    content: contentTemplates[channel],
+  })
+}
+
+const variant = z
+  .discriminatedUnion('channel', [
+    variantOf('sms'),
+    variantOf('whatsapp'),
+    variantOf('email'),
+    variantOf('voice'),
+  ])
+  .meta({ id: 'TemplateVariant' })
+
+/** The content of a template for one channel and one locale. */
+export interface TemplateVariant {
+  channel: Channel
+  locale: string
+  content: Content
+}
+
+const variants = z
+  .array(variant)
+  .min(1)
+  .max(LIMITS.template_variants)
+  .superRefine((list, ctx) => {
+    const seen = new Set<string>()
+    for (const [index, { channel, locale }] of list.entries()) {
+      const key = `${channel} ${locale}`
+      if (seen.has(key)) {
+        const message = `There are two variants for ${channel} in ${locale}`
+        ctx.addIssue({ code: 'custom', path: [index], message })
+      }
+      seen.add(key)
+    }
+  })
+  .meta({ description: 'One for each channel and locale, with placeholders.' })
+
+const category = z.enum(TEMPLATE_CATEGORIES)
+const description = text(LIMITS.template_description_length)
+const defaultLocale = locale.meta({
+  description:
+    'The last locale of the fall-back, which every channel of the template must have. Default: the locale of the first variant.',
+  example: 'en',
+})
+
+const storedVariant = z.object({
+  channel: z.enum(CHANNELS),
+  locale: z.string(),
+  // Content that was validated in the request is not validated again in the answer.
+  content: z
+    .custom<Content>()
+    .meta({ type: 'object', additionalProperties: true, example: { text: 'Hi {{name}}' } }),
+})
+
+const storedVariable = z
+  .custom<TemplateVariable>()
+  .meta({ type: 'object', additionalProperties: true, example: { name: 'name', type: 'text' } })
+
+const ofTemplate = {
+  name: z.string().meta({ example: 'order-ready' }),
+  description: z.string().nullable(),
+  category,
+  default_locale: z.string(),
+  variables: z.array(storedVariable),
+  variants: z.array(storedVariant),
+}
+
+/** The record of a template: its draft, and which version is the latest. */
+export const template = z
+  .object({
+    id: uuid,
+    ...ofTemplate,
+    version: z.int().nullable().meta({
+      description: 'The latest version, which messages use; null before the first one.',
+    }),
+    is_changed: z.boolean().meta({
+      description: 'Whether the draft differs from the latest version.',
+    }),
+    published_at: timestamp.nullable(),
+    created_at: timestamp,
+    updated_at: timestamp,
+  })
+  .meta({ id: 'Template' })
+
+/** The record of a template. */
+export type Template = z.output<typeof template>
+
+/** A template in a list: its variants without their contents. */
+export const listedTemplate = z
+  .object({
+    ...template.shape,
+    variants: z.array(storedVariant.omit({ content: true })),
+  })
+  .omit({ variables: true })
+  .meta({ id: 'ListedTemplate' })
+
+/** A template in a list. */
+export type ListedTemplate = z.output<typeof listedTemplate>
+
+/** An immutable version of a template. */
+export const templateVersion = z
+  .object({ ...ofTemplate, version: z.int().min(1), published_at: timestamp })
+  .meta({ id: 'TemplateVersion' })
+
+/** An immutable version of a template. */
+export type TemplateVersion = z.output<typeof templateVersion>
+
+/** A version in a list: without variables and variants. */
+export const listedVersion = templateVersion
+  .omit({ variables: true, variants: true })
+  .meta({ id: 'ListedTemplateVersion' })
+
+/** A version in a list. */
+export type ListedVersion = z.output<typeof listedVersion>
+
+const access = { auth: 'jwt_or_api_key', scope: 'manage_contacts', rate: 'general' } as const
+const NOT_FOUND = 'Template not found'
+const one = { params: z.object({ name: templateName }), not_found: NOT_FOUND } as const
+
+/** Stored templates. */
+export const templates = {
+  create: endpoint({
+    ...access,
+    method: 'POST',
+    path: '/api/v1/templates',
+    status: 201,
+    body_limit: LIMITS.template_body_bytes,
+    body: z.object({
+      name: templateName,
+      description: description.optional(),
+      category: category.default('transactional'),
+      default_locale: defaultLocale.optional(),
+      variables: variables.default(() => []),
+      variants,
+    }),
+    data: z.object({ template }),
+    summary: 'Create a template as a draft',
+    description: 'Messages use it once it is published.',
+  }),
+  list: endpoint({
+    ...access,
+    method: 'GET',
+    path: '/api/v1/templates',
+    status: 200,
+    query: listQuery({}),
+    data: z.object({ templates: z.array(listedTemplate), pagination, next_after: nextAfter }),
+    summary: 'List templates, newest first',
+  }),
+  get: endpoint({
+    ...access,
+    ...one,
+    method: 'GET',
+    path: '/api/v1/templates/:name',
+    status: 200,
+    data: z.object({ template }),
+    summary: 'Get one template with its draft',
+  }),
+  update: endpoint({
+    ...access,
+    ...one,
+    method: 'PUT',
+    path: '/api/v1/templates/:name',
+    status: 200,
+    body_limit: LIMITS.template_body_bytes,
+    body: z.object({
+      description: description.nullable().optional(),
+      category: category.optional(),
+      default_locale: defaultLocale.optional(),
+      variables: variables.optional(),
+      variants: variants.optional(),
+    }),
+    data: z.object({ template }),
+    summary: 'Change the draft of a template',
+    description:
+      'Changes the fields given. `variables` and `variants` replace their whole list. Messages use the latest version until the draft is published.',
+  }),
+  publish: endpoint({
+    ...access,
+    ...one,
+    method: 'POST',
+    path: '/api/v1/templates/:name/publish',
+    status: 201,
+    body: z.object({
+      version: z.int().min(1).optional().meta({
+        description:
+          'An earlier version: it becomes the draft and is published again, under a new number.',
+      }),
+    }),
+    data: z.object({ version: templateVersion }),
+    failures: ['validation_error'],
+    summary: 'Publish the draft as a new version',
+    description:
+      'A version never changes. A draft that equals the latest version makes no new one: the answer has the latest.',
+  }),
+  versions: endpoint({
+    ...access,
+    ...one,
+    method: 'GET',
+    path: '/api/v1/templates/:name/versions',
+    status: 200,
+    query: listQuery({}, afterText),
+    data: z.object({ versions: z.array(listedVersion), pagination, next_after: nextAfter }),
+    summary: 'List the versions of a template, newest first',
+    description: 'Also of a deleted template.',
+  }),
+  version: endpoint({
+    ...access,
+    method: 'GET',
+    path: '/api/v1/templates/:name/versions/:version',
+    status: 200,
+    params: z.object({
+      name: templateName,
+      version: z
+        .string()
+        .regex(/^[1-9]\d{0,8}$/)
+        .meta({ example: '3' }),
+    }),
+    not_found: NOT_FOUND,
+    data: z.object({ version: templateVersion }),
+    summary: 'Get one version of a template',
+    description:
+      'Also of a deleted template, so that the version of an old message stays readable.',
+  }),
+  delete: endpoint({
+    ...access,
+    ...one,
+    method: 'DELETE',
+    path: '/api/v1/templates/:name',
+    status: 200,
+    data: z.object({ message: z.string() }),
+    summary: 'Delete a template',
+    description:
+      'Messages cannot use it any more. Its versions stay readable until the workspace needs their space.',
+  }),
+} as const

@@ -1,0 +1,372 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { assertCredentialHolds } from '../api-keys/credential.ts'
+import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
+import type { Body, BodyIn, Form } from '../contract/endpoints/endpoint.ts'
+import { pageOf, type Slice, withNext } from '../contract/endpoints/paging.ts'
+import { invalid, SvcError } from '../contract/errors.ts'
+import { LIMITS } from '../contract/limits.ts'
+import type { AuditAction } from '../contract/resources/audit.ts'
+import type { EmailContent } from '../contract/resources/content.ts'
+import type {
+  templates as endpoints,
+  ListedTemplate,
+  ListedVersion,
+  Template,
+  TemplateVersion,
+} from '../contract/resources/templates.ts'
+import type { TemplateRow, TemplateVersionRow } from '../rows/rows.ts'
+import type { StoredVariant } from '../rows/templates.ts'
+import { contentTemplate } from '../rules/template.ts'
+import { textOfHtml } from '../rules/text-of-html.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { Storage } from '../storage/ports/storage.ts'
+
+/** Stored templates of messages: drafts, and versions that never change. */
+export interface Templates<F extends Form = 'given'> {
+  /**
+   * Creates a draft.
+   * @throws SvcError `validation_error` for a name that is in use, a text whose placeholders or blocks are wrong, a
+   *   channel without the default locale, or too many templates.
+   */
+  create(
+    workspaceId: string,
+    request: BodyIn<typeof endpoints.create, F>,
+    actor?: Actor,
+  ): Promise<Template>
+  /** Returns a page of the templates, newest first, and their total number. */
+  list(
+    workspaceId: string,
+    page: Slice,
+  ): Promise<{ templates: ListedTemplate[]; total: number; next_after: string | null }>
+  /** One template with its draft. @throws SvcError `not_found` */
+  get(workspaceId: string, name: string): Promise<Template>
+  /** Changes the draft. @throws SvcError in the same cases as `get` and `create` */
+  update(
+    workspaceId: string,
+    name: string,
+    request: BodyIn<typeof endpoints.update, F>,
+    actor?: Actor,
+  ): Promise<Template>
+  /**
+   * Makes a version of the draft, or of an earlier version, which becomes the draft too. Without a difference to the
+   * latest version it returns the latest.
+   * @throws SvcError in the same cases as `get`; `validation_error` for an unknown version, or without room for it.
+   */
+  publish(
+    workspaceId: string,
+    name: string,
+    request?: BodyIn<typeof endpoints.publish, F>,
+    actor?: Actor,
+  ): Promise<TemplateVersion>
+  /** Returns a page of the versions, newest first, also of a deleted template. @throws SvcError `not_found` */
+  versions(
+    workspaceId: string,
+    name: string,
+    page: Slice,
+  ): Promise<{ versions: ListedVersion[]; total: number; next_after: string | null }>
+  /** One version, also of a deleted template. @throws SvcError `not_found` */
+  version(workspaceId: string, name: string, version: number): Promise<TemplateVersion>
+  /** Removes the draft; messages cannot use the template any more. @throws SvcError in the same cases as `get` */
+  delete(workspaceId: string, name: string, actor?: Actor): Promise<void>
+}
+
+type Draft = Pick<
+  TemplateRow,
+  'description' | 'category' | 'default_locale' | 'variables' | 'variants'
+>
+
+export function createTemplates({
+  storage,
+  runtime,
+}: {
+  storage: Storage
+  runtime: Runtime
+}): Templates<'decoded'> {
+  const entry = (
+    actor: Actor,
+    { workspace_id, id, name }: TemplateRow,
+    action: AuditAction,
+    details: Record<string, number | readonly string[]> = {},
+  ) =>
+    auditRow(runtime, actor, {
+      workspace_id,
+      action,
+      target: { type: 'template', id },
+      details: { name, ...details },
+    })
+
+  return {
+    async create(workspaceId, request, actor = SERVICE) {
+      const { name, description = null, category, variables, variants } = request
+      const default_locale = request.default_locale ?? (variants[0] as StoredVariant).locale
+      const draft = { description, category, default_locale, variables, variants }
+      await checkDraft(draft)
+      return storage.write(async (stores) => {
+        await assertCredentialHolds(stores, workspaceId, actor, 'send')
+        const { templates, audit } = stores
+        const known = await templates.lock(workspaceId, name)
+        if (known && known.deleted_at === null) {
+          throw invalid('name', `A template has the name ${name} already`)
+        }
+        if ((await templates.count(workspaceId)) >= LIMITS.templates) throw tooMany()
+        const at = runtime.now()
+        const row: TemplateRow = {
+          workspace_id: workspaceId,
+          name,
+          id: runtime.id(),
+          ...draft,
+          kinds: kindsOf(draft),
+          // A deleted template with this name has versions, which keep their numbers.
+          version: null,
+          is_changed: true,
+          published_at: null,
+          created_at: at,
+          updated_at: at,
+          deleted_at: null,
+        }
+        if (known) await templates.change(workspaceId, name, row)
+        else await templates.insert(row)
+        await audit.record(entry(actor, row, 'template.created'))
+        return recordOf(row)
+      })
+    },
+    async list(workspaceId, page) {
+      const [found, total] = await Promise.all([
+        storage.read.templates.list(workspaceId, withNext(page)),
+        storage.read.templates.count(workspaceId),
+      ])
+      const { rows, next_after } = pageOf(found, page, ({ id }) => id)
+      const listed = rows.map(({ kinds: variants, ...row }) => ({ ...row, variants }))
+      return { templates: listed, total, next_after }
+    },
+    async get(workspaceId, name) {
+      return recordOf(live(await storage.read.templates.byName(workspaceId, name)))
+    },
+    async update(workspaceId, name, request, actor = SERVICE) {
+      const before = live(await storage.read.templates.byName(workspaceId, name))
+      await checkDraft(changed(before, request))
+      return storage.write(async (stores) => {
+        await assertCredentialHolds(stores, workspaceId, actor, 'send')
+        const { templates, audit } = stores
+        const row = live(await templates.lock(workspaceId, name))
+        const draft = changed(row, request)
+        checkLocales(draft)
+        const names = FIELDS.filter((field) => !isSame(draft[field], row[field]))
+        if (names.length === 0) return recordOf(row)
+        const change = {
+          ...draft,
+          kinds: kindsOf(draft),
+          is_changed: true,
+          updated_at: runtime.now(),
+        }
+        await templates.change(workspaceId, name, change)
+        await audit.record(entry(actor, row, 'template.updated', { changed: names }))
+        return recordOf({ ...row, ...change })
+      })
+    },
+    async publish(workspaceId, name, { version: wanted } = {}, actor = SERVICE) {
+      const before = live(await storage.read.templates.byName(workspaceId, name))
+      const source = await sourceFor(before, wanted)
+      const plain_texts = await plainTextsOf(source.variants)
+      return storage.write(async (stores) => {
+        await assertCredentialHolds(stores, workspaceId, actor, 'send')
+        const { templates, audit } = stores
+        const row = live(await templates.lock(workspaceId, name))
+        if (wanted === undefined && !isSame(draftOf(row), draftOf(before))) {
+          throw new SvcError('rate_limit_exceeded', 'The draft changed meanwhile. Try again.', {
+            retry_after_s: 1,
+          })
+        }
+        const draft = draftOf(source)
+        const at = runtime.now()
+        const settled = { ...draft, kinds: kindsOf(draft), is_changed: false, updated_at: at }
+        const latest =
+          row.version === null ? null : await templates.version(workspaceId, name, row.version)
+        if (latest && isSame(draftOf(latest), draft)) {
+          await templates.change(workspaceId, name, settled)
+          return versionOf(latest)
+        }
+        const size_bytes = sizeOf(draft) + sizeOf(plain_texts)
+        if (!(await hasRoom(templates, workspaceId, size_bytes))) throw noRoom()
+        const [newest] = await templates.versions(workspaceId, name, { limit: 1, offset: 0 })
+        const version: TemplateVersionRow = {
+          workspace_id: workspaceId,
+          name,
+          version: (newest?.version ?? 0) + 1,
+          ...draft,
+          plain_texts,
+          size_bytes,
+          published_at: at,
+        }
+        await templates.insertVersion(version)
+        const change = { ...settled, version: version.version, published_at: at }
+        await templates.change(workspaceId, name, change)
+        const details = { version: version.version }
+        await audit.record(entry(actor, row, 'template.published', details))
+        return versionOf(version)
+      })
+    },
+    async versions(workspaceId, name, { after, ...page }) {
+      const below = after === undefined ? undefined : readVersion(after)
+      const { templates } = storage.read
+      const [found, total] = await Promise.all([
+        templates.versions(workspaceId, name, { ...withNext(page), below }),
+        templates.countVersions(workspaceId, name),
+      ])
+      if (total === 0) live(await templates.byName(workspaceId, name))
+      const { rows, next_after } = pageOf(found, page, ({ version }) => String(version))
+      return { versions: rows, total, next_after }
+    },
+    async version(workspaceId, name, version) {
+      const row = await storage.read.templates.version(workspaceId, name, version)
+      if (!row) throw notFound()
+      return versionOf(row)
+    },
+    async delete(workspaceId, name, actor = SERVICE) {
+      await storage.write(async (stores) => {
+        await assertCredentialHolds(stores, workspaceId, actor, 'send')
+        const { templates, audit } = stores
+        const row = live(await templates.lock(workspaceId, name))
+        const hasVersions = (await templates.countVersions(workspaceId, name)) > 0
+        if (hasVersions) {
+          const gone = { deleted_at: runtime.now(), variables: [], variants: [], kinds: [] }
+          await templates.change(workspaceId, name, gone)
+        } else await templates.remove(workspaceId, name)
+        await audit.record(entry(actor, row, 'template.deleted'))
+      })
+    },
+  }
+
+  async function sourceFor(row: TemplateRow, wanted: number | undefined): Promise<Draft> {
+    if (wanted === undefined) return row
+    const found = await storage.read.templates.version(row.workspace_id, row.name, wanted)
+    if (!found) throw invalid('version', `Template ${row.name} has no version ${wanted}`)
+    return found
+  }
+}
+
+const FIELDS = ['description', 'category', 'default_locale', 'variables', 'variants'] as const
+
+function draftOf({ description, category, default_locale, variables, variants }: Draft): Draft {
+  return { description, category, default_locale, variables, variants }
+}
+
+function changed(row: TemplateRow, request: Body<typeof endpoints.update>): Draft {
+  const given = FIELDS.filter((field) => request[field] !== undefined)
+  return draftOf({ ...row, ...Object.fromEntries(given.map((field) => [field, request[field]])) })
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other)
+}
+
+function sizeOf(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value))
+}
+
+/** Versions of deleted templates are removed if their space is needed. */
+async function hasRoom(
+  templates: Parameters<Parameters<Storage['write']>[0]>[0]['templates'],
+  workspaceId: string,
+  size_bytes: number,
+): Promise<boolean> {
+  const fits = async () =>
+    (await templates.sizeOfVersions(workspaceId)) + size_bytes <= LIMITS.template_versions_bytes
+  if (await fits()) return true
+  await templates.removeDeleted(workspaceId)
+  return fits()
+}
+
+/** @throws SvcError `validation_error` for a fault that a message would have, or a draft that is too large. */
+async function checkDraft(draft: Draft): Promise<void> {
+  checkLocales(draft)
+  if (sizeOf(draft) > LIMITS.template_body_bytes) {
+    const max = LIMITS.template_body_bytes
+    throw invalid('variants', `A template may have at most ${max} bytes as JSON`)
+  }
+  for (const [index, { content }] of draft.variants.entries()) {
+    contentTemplate(content, { has_blocks: true, place: `variants.${index}.content` })
+    await turn()
+  }
+  await plainTextsOf(draft.variants)
+}
+
+function checkLocales({ variants, default_locale }: Draft): void {
+  const inDefault = new Set(
+    variants.filter(({ locale }) => locale === default_locale).map(({ channel }) => channel),
+  )
+  const lacking = variants.find(({ channel }) => !inDefault.has(channel))
+  if (!lacking) return
+  throw invalid(
+    'variants',
+    `Channel ${lacking.channel} has no variant in the default locale ${default_locale}`,
+  )
+}
+
+/** The plain texts of the e-mails without one, which have placeholders as the HTML has. */
+async function plainTextsOf(variants: readonly StoredVariant[]): Promise<Record<string, string>> {
+  const texts: Record<string, string> = {}
+  for (const [index, { channel, locale, content }] of variants.entries()) {
+    const { html, text } = content as EmailContent
+    if (channel !== 'email' || text || !html) continue
+    const place = `variants.${index}.content`
+    if (html.length > LIMITS.template_html_length) throw needsText(place)
+    const derived = textOfHtml(html)
+    try {
+      contentTemplate({ text: derived }, { has_blocks: true })
+    } catch {
+      throw needsText(place)
+    }
+    if (derived !== '') texts[locale] = derived
+    await turn()
+  }
+  return texts
+}
+
+function needsText(place: string): SvcError {
+  return invalid(
+    `${place}.text`,
+    `${place}.text: no plain text can be made of this HTML, so that it must be given`,
+  )
+}
+
+function kindsOf({ variants }: Pick<Draft, 'variants'>): TemplateRow['kinds'] {
+  return variants.map(({ channel, locale }) => ({ channel, locale }))
+}
+
+function recordOf({ workspace_id: _, kinds: __, deleted_at: ___, ...row }: TemplateRow): Template {
+  return row
+}
+
+function versionOf(row: TemplateVersionRow): TemplateVersion {
+  const { workspace_id: _, plain_texts: __, size_bytes: ___, ...version } = row
+  return version
+}
+
+function live(row: TemplateRow | null): TemplateRow {
+  if (!row || row.deleted_at) throw notFound()
+  return row
+}
+
+function notFound(): SvcError {
+  return new SvcError('not_found', 'Template not found')
+}
+
+function readVersion(after: string): number {
+  if (/^[1-9]\d{0,8}$/.test(after)) return Number(after)
+  throw invalid('after', 'after must be the next_after of an earlier page')
+}
+
+function tooMany(): SvcError {
+  return invalid(
+    '',
+    `A workspace may have at most ${LIMITS.templates} templates. Delete one that is not used any more`,
+  )
+}
+
+function noRoom(): SvcError {
+  return invalid(
+    '',
+    'The versions of all templates have no room for this one. Delete templates that are not used any more',
+  )
+}

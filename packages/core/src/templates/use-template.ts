@@ -1,0 +1,123 @@
+import * as z from 'zod'
+import { decode } from '../contract/endpoints/decode.ts'
+import { invalid } from '../contract/errors.ts'
+import type { BulkRequest, TemplateBulkRequest } from '../contract/resources/bulk-request.ts'
+import { type Channel, type Content, contents } from '../contract/resources/content.ts'
+import type { SendRequest, TemplateRequest } from '../contract/resources/send-request.ts'
+import type {
+  TemplateUse,
+  TemplateValue,
+  TemplateVariable,
+  UsedTemplate,
+} from '../contract/resources/templates.ts'
+import type { TemplateVersionRow } from '../rows/rows.ts'
+import type { StoredVariant } from '../rows/templates.ts'
+import { contentTemplate, type LookUp, namesOf } from '../rules/template.ts'
+import type { Reads } from '../storage/ports/storage.ts'
+
+/** A stored template for one channel and one locale, with the values of a request. */
+export interface TemplateSource {
+  used: UsedTemplate
+  /** The content with its placeholders. */
+  content: Content
+  /** The values of the request, or else the declared fallbacks. */
+  lookUp: LookUp
+}
+
+/**
+ * The template that a request names.
+ * @throws SvcError `validation_error` without such a template, version, channel or locale, or for a value of the wrong type.
+ */
+export async function sourceOf(
+  { templates }: Pick<Reads, 'templates'>,
+  workspaceId: string,
+  { channel, template: use }: { channel: Channel; template: TemplateUse },
+): Promise<TemplateSource> {
+  const row = await templates.usable(workspaceId, use.name, use.version)
+  if (!row) throw await missing(templates, workspaceId, use)
+  const variant = variantFor(row, channel, use.locale)
+  const { variables = {} } = use
+  for (const declared of row.variables) checkType(declared, own(variables, declared.name))
+  const fallbacks = new Map(row.variables.map(({ name, fallback }) => [name, fallback ?? null]))
+  return {
+    used: { name: row.name, version: row.version, locale: variant.locale },
+    content: withPlainText(row, variant),
+    lookUp: (name) => own(variables, name) ?? fallbacks.get(name) ?? null,
+  }
+}
+
+/** The request with the filled-in content. @throws SvcError `validation_error` that names the variables without a value. */
+export function filledRequest(
+  { template: _, ...request }: TemplateRequest,
+  { content: unfilled, lookUp }: TemplateSource,
+): SendRequest {
+  const names = new Set<string>()
+  const content = contentTemplate(unfilled, { has_blocks: true }).fill(lookUp, names)
+  if (names.size > 0) throw invalid('template.variables', `No value for ${namesOf(names)}`)
+  decode(z.object({ content: contents[request.channel] }), { content })
+  return { ...request, content } as SendRequest
+}
+
+/** The bulk with the content of the template, whose placeholders are filled in for each recipient. */
+export function bulkOf(
+  { template: _, ...request }: TemplateBulkRequest,
+  { content }: TemplateSource,
+): BulkRequest {
+  return { ...request, content } as BulkRequest
+}
+
+function own(values: Readonly<Record<string, TemplateValue>>, name: string): TemplateValue {
+  return Object.hasOwn(values, name) ? (values[name] ?? null) : null
+}
+
+function checkType({ name, type }: TemplateVariable, value: TemplateValue): void {
+  if (value === null) return
+  const isOfType =
+    type === 'list'
+      ? typeof value === 'object'
+      : type === 'text'
+        ? typeof value === 'string' || typeof value === 'number'
+        : typeof value === type
+  if (!isOfType) throw invalid('template.variables', `Variable ${name} must be a ${type}`)
+}
+
+/** The variant for the locale or, in this order, a shorter locale, the default locale. */
+function variantFor(
+  { name, variants, default_locale }: TemplateVersionRow,
+  channel: Channel,
+  wanted: string = default_locale,
+): StoredVariant {
+  const ofChannel = variants.filter((one) => one.channel === channel)
+  for (const locale of [...localesFrom(wanted), default_locale]) {
+    const found = ofChannel.find((one) => one.locale === locale)
+    if (found) return found
+  }
+  throw invalid('template.name', `Template ${name} has no variant for ${channel}`)
+}
+
+/** `de-Latn-AT`, `de-Latn`, `de`. */
+function localesFrom(locale: string): string[] {
+  const parts = locale.split('-')
+  return parts.map((_, i) => parts.slice(0, parts.length - i).join('-'))
+}
+
+function withPlainText(
+  { plain_texts }: TemplateVersionRow,
+  { channel, locale, content }: StoredVariant,
+): Content {
+  const text = channel === 'email' && Object.hasOwn(plain_texts, locale) && plain_texts[locale]
+  return text ? ({ ...content, text } as Content) : content
+}
+
+async function missing(
+  templates: Reads['templates'],
+  workspaceId: string,
+  { name, version }: TemplateUse,
+) {
+  const known = await templates.byName(workspaceId, name)
+  if (!known || known.deleted_at)
+    return invalid('template.name', `No template has the name ${name}`)
+  return known.version === null
+    ? invalid('template.name', `Template ${name} is a draft: publish it first`)
+    : invalid('template.version', `Template ${name} has no version ${version}`)
+}

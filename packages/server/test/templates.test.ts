@@ -1,0 +1,299 @@
+import { Svc } from '@svc/client'
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { Account } from './accounts.ts'
+import { useWorld } from './world.ts'
+
+const world = useWorld({ listen: true })
+const TEMPLATES = '/api/v1/templates'
+const SEND = '/api/v1/messages/send'
+
+let owner: Account
+let key: string
+beforeAll(async () => {
+  owner = await world().signup({ credits: 1_000 })
+  key = (await world().key(owner)).key
+})
+
+const call = (method: string, path: string, json?: object) =>
+  world().call(method, path, { key, ...(json && { json }) })
+
+const sms = (locale: string, text: string) => ({ channel: 'sms', locale, content: { text } })
+const order = {
+  default_locale: 'en',
+  variables: [
+    { name: 'name', type: 'text', fallback: 'there' },
+    { name: 'items', type: 'list' },
+  ],
+  variants: [
+    sms('en', 'Hi {{name}}: {{#each items}}{{n}} {{title}}, {{/each}}{{#if vip}}thanks{{/if}}'),
+    sms('de', 'Hallo {{name}}: {{order_id|-}}'),
+    {
+      channel: 'email',
+      locale: 'en',
+      content: { subject: 'Order {{order_id}}', html: '<h1>Hi {{name}}</h1><p>{{order_id}}</p>' },
+    },
+  ],
+}
+
+let names = 0
+async function publish(json: object = order): Promise<string> {
+  const name = `order-${++names}`
+  const made = await call('POST', TEMPLATES, { name, ...json })
+  expect(made.status, made.text).toBe(201)
+  const published = await call('POST', `${TEMPLATES}/${name}/publish`)
+  expect(published.status, published.text).toBe(201)
+  return name
+}
+
+const messageOf = async (id: string) =>
+  (await call('GET', `/api/v1/messages/${id}`)).body.data.message
+
+describe('a template', () => {
+  it('is a draft until it is published, and its versions never change', async () => {
+    const name = `order-${++names}`
+    const made = await call('POST', TEMPLATES, { name, ...order })
+    expect(made.body.data.template).toMatchObject({
+      ...{ name, version: null, is_changed: true, category: 'transactional', description: null },
+      variants: order.variants,
+    })
+    const to = '+15005550006'
+    const use = { to, channel: 'sms', template: { name, variables: { items: [] } } }
+    expect((await call('POST', SEND, use)).body).toMatchObject({
+      error: 'validation_error',
+      message: `Template ${name} is a draft: publish it first`,
+    })
+    const path = `${TEMPLATES}/${name}`
+    const first = await call('POST', `${path}/publish`)
+    expect(first.body.data.version).toMatchObject({ name, version: 1, variants: order.variants })
+    expect((await call('POST', `${path}/publish`)).body.data.version.version).toBe(1)
+
+    const variants = [sms('en', 'Changed')]
+    const changed = await call('PUT', path, { ...made.body.data.template, variants })
+    expect(changed.body.data.template).toMatchObject({ version: 1, is_changed: true, variants })
+    const before = (await call('POST', SEND, use)).body.data
+    expect(before.template).toEqual({ name, version: 1, locale: 'en' })
+    await call('POST', `${path}/publish`)
+    const after = (await call('POST', SEND, use)).body.data
+    expect(after.template).toEqual({ name, version: 2, locale: 'en' })
+    expect((await messageOf(after.message_id)).content).toEqual({ text: 'Changed' })
+
+    const back = await call('POST', `${path}/publish`, { version: 1 })
+    expect(back.body.data.version).toMatchObject({ version: 3, variants: order.variants })
+    expect((await call('GET', path)).body.data.template).toMatchObject({
+      ...{ version: 3, is_changed: false, variants: order.variants },
+    })
+    expect((await call('GET', `${path}/versions/2`)).body.data.version).toMatchObject({ variants })
+    const { versions } = (await call('GET', `${path}/versions`)).body.data
+    expect(versions.map(({ version }: { version: number }) => version)).toEqual([3, 2, 1])
+  })
+
+  it('keeps its versions readable after it was deleted, and their numbers with a new one', async () => {
+    const name = await publish()
+    const path = `${TEMPLATES}/${name}`
+    expect((await call('DELETE', path)).body.data).toEqual({ message: 'Template deleted' })
+    expect((await call('GET', path)).status).toBe(404)
+    expect((await call('GET', `${path}/versions/1`)).status).toBe(200)
+    const use = { to: '+15005550006', channel: 'sms', template: { name, version: 1 } }
+    expect((await call('POST', SEND, use)).body.message).toBe(`No template has the name ${name}`)
+    await call('POST', TEMPLATES, { name, ...order })
+    expect((await call('POST', `${path}/publish`)).body.data.version.version).toBe(2)
+  })
+
+  it.each([
+    [{ variants: [] }, 'variants'],
+    [{ name: 'Größe' }, 'The name of a template'],
+    [{ variants: [sms('en', '{{#if a}}')] }, 'variants.0.content.text: {{#if a}} has no {{/if}}'],
+    [{ variants: [sms('e n', 'a')] }, 'A locale must be a language tag'],
+    [{ variants: [sms('en', 'a'), sms('EN', 'b')] }, 'two variants for sms in en'],
+    [{ variants: [sms('de', 'a')] }, 'sms has no variant in the default locale en'],
+    [{ variables: [{ name: 'a', type: 'number', fallback: 'x' }] }, 'must be a number'],
+    [
+      {
+        variables: [
+          { name: 'a', type: 'text' },
+          { name: 'a', type: 'text' },
+        ],
+      },
+      'declared twice',
+    ],
+    [{ variants: [{ ...sms('en', 'a'), content: { txt: 'a' } }] }, 'variants.0.content'],
+  ])('refuses %j', async (fault, message) => {
+    const answer = await call('POST', TEMPLATES, { name: 'faulty', ...order, ...fault })
+    expect([answer.status, answer.body.error]).toEqual([400, 'validation_error'])
+    expect(answer.text.replaceAll('\\', '')).toContain(message)
+  })
+
+  it('refuses a name that is in use', async () => {
+    const name = await publish()
+    const again = await call('POST', TEMPLATES, { name, ...order })
+    expect(again.body.message).toBe(`A template has the name ${name} already`)
+  })
+})
+
+describe('a send from a template', () => {
+  it.each([
+    ['de-AT', 'de', 'Hallo Asha: A1'],
+    ['de', 'de', 'Hallo Asha: A1'],
+    ['fr', 'en', 'Hi Asha: 2 Tea, '],
+    [undefined, 'en', 'Hi Asha: 2 Tea, '],
+  ])('in %s uses the variant in %s', async (locale, used, text) => {
+    const name = await publish()
+    const variables = { name: 'Asha', order_id: 'A1', items: [{ n: 2, title: 'Tea' }] }
+    const template = { name, variables, ...(locale && { locale }) }
+    const sent = await call('POST', SEND, { to: '+15005550006', channel: 'sms', template })
+    expect(sent.body.data.template).toEqual({ name, version: 1, locale: used })
+    expect(await messageOf(sent.body.data.message_id)).toMatchObject({
+      content: { text },
+      template: { name, version: 1, locale: used },
+    })
+    const list = await call('GET', `/api/v1/messages?template=${name}`)
+    expect(list.body.data).toMatchObject({
+      pagination: { total: 1 },
+      messages: [{ id: sent.body.data.message_id }],
+    })
+    expect((await call('GET', '/api/v1/messages?template=other')).body.data.messages).toEqual([])
+  })
+
+  it('names the variables without a value, and charges nothing', async () => {
+    const name = await publish()
+    const balance = () => world().call('GET', '/api/v1/account', { token: owner.token })
+    const before = (await balance()).body.data.credits_balance
+    for (const path of [SEND, '/api/v1/messages/estimate']) {
+      const answer = await call('POST', path, {
+        to: 'asha@example.com',
+        channel: 'email',
+        template: { name, variables: { constructor: null } },
+      })
+      expect(answer.body).toMatchObject({
+        message: 'No value for {{order_id}}',
+        details: [{ path: 'template.variables' }],
+      })
+    }
+    const wrong = await call('POST', SEND, {
+      ...{ to: '+15005550006', channel: 'sms', template: { name, variables: { items: 'x' } } },
+    })
+    expect(wrong.body.message).toBe('Variable items must be a list')
+    expect((await balance()).body.data.credits_balance).toBe(before)
+  })
+
+  it('escapes HTML, makes the plain text, and keeps the subject in one line', async () => {
+    const name = await publish()
+    const send = (order_id: string) =>
+      call('POST', SEND, {
+        to: 'delivered@sandbox.svc',
+        channel: 'email',
+        template: { name, variables: { order_id, name: '<A & B>' } },
+      })
+    const sent = await send('A1')
+    expect((await messageOf(sent.body.data.message_id)).content).toEqual({
+      subject: 'Order A1',
+      html: '<h1>Hi &lt;A &amp; B&gt;</h1><p>A1</p>',
+      text: 'Hi <A & B>\n\nA1',
+    })
+    expect((await send('A1\r\nBcc: x@example.com')).body).toMatchObject({
+      error: 'validation_error',
+      message: 'Subject must not contain line breaks',
+    })
+  })
+
+  it('gives a repeated request its answer, although the template changed or is gone', async () => {
+    const name = await publish()
+    const json = { to: '+15005550006', channel: 'sms', template: { name, locale: 'de' } }
+    const send = () =>
+      world().call('POST', SEND, { key, json, headers: { 'idempotency-key': `k-${name}` } })
+    const first = await send()
+    expect(first.status, first.text).toBe(201)
+    await call('DELETE', `${TEMPLATES}/${name}`)
+    const again = await send()
+    expect([again.text, again.headers['idempotent-replayed']]).toEqual([first.text, 'true'])
+  })
+
+  it('refuses content beside the template, and an unknown field', async () => {
+    const name = await publish()
+    const send = { to: '+15005550006', channel: 'sms', template: { name } }
+    const both = await call('POST', SEND, { ...send, content: { text: 'a' } })
+    const misspelt = await call('POST', SEND, { ...send, sheduled_at: '2026-05-04' })
+    expect([both.status, misspelt.status]).toEqual([400, 400])
+    expect(both.body.message).toContain('template')
+    expect(misspelt.body.message).toContain('sheduled_at')
+  })
+})
+
+describe('a bulk from a template', () => {
+  it('has the bytes of single sends, and says which template it used', async () => {
+    const name = await publish()
+    const variables = { items: [{ n: 1, title: '<Cup>' }], vip: true, order_id: 'A"1' }
+    for (const channel of ['sms', 'email']) {
+      const to = channel === 'sms' ? '+15005550006' : 'delivered@sandbox.svc'
+      const template = { name, variables }
+      const single = await call('POST', SEND, {
+        ...{ to, channel },
+        template: { name, variables: { ...variables, name: 'Asha' } },
+      })
+      const recipients = [{ to, name: 'Asha' }]
+      const estimate = await call('POST', '/api/v1/messages/estimate', {
+        ...{ channel, template, recipients },
+      })
+      const bulk = await call('POST', '/api/v1/messages/bulk', { channel, template, recipients })
+      expect(bulk.status, bulk.text).toBe(201)
+      const used = { name, version: 1, locale: 'en' }
+      expect(bulk.body.data.template).toEqual(used)
+      expect(estimate.body.data).toMatchObject({
+        template: used,
+        credits_needed: bulk.body.data.credits_used,
+      })
+      const one = await messageOf(single.body.data.message_id)
+      const of = await messageOf(bulk.body.data.messages[0].message_id)
+      expect(JSON.stringify(of.content)).toBe(JSON.stringify(one.content))
+      expect(of.template).toEqual(used)
+    }
+  })
+
+  it('takes values of the recipient before those of the request', async () => {
+    const name = await publish({ variants: [sms('en', '{{a}}{{b}}{{c|-}}{{#if vip}}!{{/if}}')] })
+    const bulk = await call('POST', '/api/v1/messages/bulk', {
+      channel: 'sms',
+      template: { name, variables: { a: 1, b: 2 } },
+      defaults: { b: 3 },
+      recipients: [{ to: '+15005550006', variables: { a: 4, vip: false } }],
+    })
+    const message = await messageOf(bulk.body.data.messages[0].message_id)
+    expect(message.content).toEqual({ text: '43-' })
+  })
+
+  it('refuses a template whose work for all recipients is too much', async () => {
+    const name = await publish({ variants: [sms('en', 'a{{#each l}}{{#if x}}{{/if}}{{/each}}')] })
+    const bulk = await call('POST', '/api/v1/messages/bulk', {
+      channel: 'sms',
+      template: { name, variables: { l: Array(1_000).fill(1) } },
+      recipients: Array.from({ length: 200 }, (_, i) => `+2557000${10_000 + i}`),
+    })
+    expect(bulk.body.message).toContain('too large together')
+  })
+})
+
+describe('who may use templates', () => {
+  it('lets a test key send one, and not change one', async () => {
+    const name = await publish({ variants: [sms('en', 'Hi')] })
+    const test = (await world().key(owner, { mode: 'test' })).key
+    const json = { to: '+15005550006', channel: 'sms', template: { name } }
+    expect((await world().call('POST', SEND, { key: test, json })).status).toBe(201)
+    const scoped = await world().key(owner, { mode: 'test', scopes: ['manage_contacts'] })
+    const change = await world().call('DELETE', `${TEMPLATES}/${name}`, { key: scoped.key })
+    expect(change.status).toBe(403)
+  })
+
+  it('serves the client', async () => {
+    const svc = new Svc({ baseUrl: world().url, apiKey: key, maxRetries: 0 })
+    const name = `order-${++names}`
+    await svc.templates.create({ name, variants: [{ ...sms('en', 'Hi {{who}}'), channel: 'sms' }] })
+    const { version } = await svc.templates.publish(name, {})
+    expect(version).toMatchObject({ name, version: 1 })
+    const sent = await svc.messages.send({
+      to: '+15005550006',
+      channel: 'sms',
+      template: { name, variables: { who: 'Asha' } },
+    })
+    expect(sent.template).toEqual({ name, version: 1, locale: 'en' })
+  })
+})
