@@ -4,11 +4,11 @@ import { availableParallelism } from 'node:os'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Logger, pino } from 'pino'
-import { AggregatorRegistry } from 'prom-client'
 import { stdoutLog } from './logging/log-destination.ts'
 import { logOptions } from './logging/log-options.ts'
 import { serveMetrics } from './metrics/metrics-server.ts'
 import type { CollectedMetrics } from './metrics/series.ts'
+import { countersOf, METRICS_TYPE, summed } from './metrics/summed.ts'
 import type { Message } from './one-of-several.ts'
 import { type Config, readConfig, urlOf } from './settings/config.ts'
 import { ConfigError } from './settings/variables.ts'
@@ -71,9 +71,9 @@ export async function runProcesses({
   // The process itself reports why it did not start.
   if (!(await first.ready)) return (await first.ended) || 1
   const { metrics_listen } = config
-  const type = new AggregatorRegistry().contentType
   const scrape = () => group.scrape(output.dropped)
-  const scraped = metrics_listen && (await serveMetrics(metrics_listen, { type, scrape }))
+  const scraped =
+    metrics_listen && (await serveMetrics(metrics_listen, { type: METRICS_TYPE, scrape }))
   const url = metrics_listen && scraped && urlOf(metrics_listen.host, scraped.port)
   for (let n = 1; n < processes; n++) group.keepStarting(0)
   logger.info({ processes, pid: process.pid, ...(url && { metrics_url: url }) }, 'SIGHUP reloads')
@@ -211,7 +211,7 @@ function createGroup(logger: Logger, writeLine: (line: string) => void, stop: Ab
         sumOf('svc_log_lines_dropped_total', '', 'counter', log_lines_dropped),
       ]
       const collected = await Promise.all(ready.map(collect))
-      return AggregatorRegistry.aggregate([...collected, past, own]).metrics()
+      return summed([...collected, past, own])
     },
     /** Ends all processes; also those that are starting. */
     async end(): Promise<void> {
@@ -223,11 +223,4 @@ function createGroup(logger: Logger, writeLine: (line: string) => void, stop: Ab
 
 function sumOf(name: string, help: string, type: 'counter' | 'gauge', value: number) {
   return { name, help, type, aggregator: 'sum', values: [{ labels: {}, value }] }
-}
-
-/** The summed counters and histograms; what a process only had while it ran is left out. */
-async function countersOf(all: readonly CollectedMetrics[]): Promise<CollectedMetrics> {
-  const sums = await AggregatorRegistry.aggregate([...all]).getMetricsAsJSON()
-  // The library's declarations say that the type is a number; it is the text of `# TYPE`.
-  return sums.filter(({ type }) => ['counter', 'histogram'].includes(String(type)))
 }
