@@ -305,6 +305,11 @@ describe('svc doctor', () => {
           advice: 'set data_sync_retry = off',
         },
       ])
+      const host = encodeURIComponent(server.folder)
+      const twice = await checkDatabase(server.url.replace(host, `${host},${host}`), options)
+      const isAdded = ({ message }: { message: string }) => message.includes('no standby')
+      expect(findings.filter(isAdded)).toEqual([])
+      expect(twice.findings.filter(isAdded)).toMatchObject([{ level: 'warning' }])
     } finally {
       await server.stop()
     }

@@ -125,6 +125,7 @@ export type {
   ResealReport,
   SecretsStatus,
 } from './secrets-at-rest/secrets-at-rest.ts'
+export { serversOf } from './storage/database-url.ts'
 export type { MigrationStatus } from './storage/migrations.ts'
 export type {
   CreditTotals,

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chownSync, cpSync, readFileSync } from 'node:fs'
+import { chownSync, cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { createServer } from 'node:net'
@@ -12,6 +12,8 @@ import pg from 'pg'
 
 const READY_MAX_MS = 30_000
 const SUPERUSER = 'svc'
+
+const INIT = ['-U', SUPERUSER, '--auth=trust', '--encoding=UTF8', '--no-locale', '--no-sync']
 
 /** A server for tests. */
 export interface PostgresServer {
@@ -38,20 +40,23 @@ export interface PostgresServer {
  */
 export async function startPostgres({
   settings = {},
+  primary,
 }: {
   settings?: Record<string, string>
+  /** Makes the server a standby of this one, which must be shut down: its files are copied. */
+  primary?: PostgresServer
 } = {}): Promise<PostgresServer> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-postgres-'))
   try {
     const owner = ownerOf(folder)
     const programs = programsFor(owner, folder)
     const data = join(folder, 'data')
-    const { status, error, stderr } = spawnSync(
-      programs.initdb,
-      ['-D', data, '-U', SUPERUSER, '--auth=trust', '--encoding=UTF8', '--no-locale', '--no-sync'],
-      { ...owner, cwd: folder, encoding: 'utf8' },
-    )
-    if (status !== 0) throw new Error(`initdb failed: ${error ?? stderr}`)
+    const [program, ...argv] = primary
+      ? ['cp', '-a', join(primary.folder, 'data'), data]
+      : [programs.initdb, ...INIT, '-D', data]
+    const made = spawnSync(program, argv, { ...owner, cwd: folder, encoding: 'utf8' })
+    if (made.status !== 0) throw new Error(`${program} failed: ${made.error ?? made.stderr}`)
+    if (primary) writeFileSync(join(data, 'standby.signal'), '')
     const { url: socketUrl, listening } = await addressIn(folder)
     // The name of the socket contains the port.
     const url = settings.port ? `${socketUrl}?port=${settings.port}` : socketUrl

@@ -268,6 +268,16 @@ describe('the error for a wrong setting names the setting', () => {
     expect(messageOf({ [name]: value })).toBe(message)
   })
 
+  it('takes a database URL of several servers if each can be read', () => {
+    const SVC_DATABASE_URL = 'postgres://svc:hunter2@a.example:5432,b.example/svc'
+    expect(readConfig({ SVC_DATABASE_URL }).database_url).toBe(SVC_DATABASE_URL)
+    const wrong = messageOf({
+      SVC_DATABASE_URL: 'postgres://svc:hunter2@a.example:x,b.example/svc',
+    })
+    expect(wrong).toMatch(/^SVC_DATABASE_URL must be /)
+    expect(wrong).not.toContain('hunter2')
+  })
+
   it('does not repeat a database URL, which may hold a password', () => {
     const message = messageOf({ SVC_DATABASE_URL: 'mysql://root:hunter2@db/svc' })
     expect(message).toMatch(/^SVC_DATABASE_URL must be /)

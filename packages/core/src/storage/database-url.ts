@@ -28,3 +28,15 @@ export function readDatabaseUrl(url: string): DatabaseUrl {
   }
   throw new Error(`database_url must begin with file: or postgres:, not ${url.split(':')[0]}:`)
 }
+
+/**
+ * The URLs of the single servers of a PostgreSQL URL that names several, as libpq reads it: `postgres://a:5432,b/svc`. Source:
+ * PostgreSQL documentation, 32.1.1.3 "Specifying Multiple Hosts".
+ */
+export function serversOf(url: string): string[] {
+  const { scheme = '', user = '', hosts = '', rest = '' } = url.match(SERVERS)?.groups ?? {}
+  if (!hosts.includes(',')) return [url]
+  return hosts.split(',').map((host) => `${scheme}${user}${host}${rest}`)
+}
+
+const SERVERS = /^(?<scheme>postgres(?:ql)?:\/\/)(?<user>[^@/?#]*@)?(?<hosts>[^/?#]*)(?<rest>.*)$/s

@@ -68,8 +68,11 @@ export function postgresBench() {
   })
 }
 
-/** The bench on a server of the test's own, to be stopped and killed: each test has a database of its own there. */
-export function serverBench(url: () => string, options: PostgresOptions = {}) {
+/**
+ * The bench on a server of the test's own, to be stopped and killed: each test has a database of its own there. `used`: the URL
+ * that the storage uses, if it differs.
+ */
+export function serverBench(url: () => string, options: PostgresOptions = {}, used = url) {
   let databases = 0
   return benchFor(
     async () => {
@@ -78,7 +81,7 @@ export function serverBench(url: () => string, options: PostgresOptions = {}) {
       await owner.connect()
       await owner.query(`create database ${name}`)
       await owner.end()
-      const open = () => openPostgres(databaseUrl(url(), name), testRuntime('storage'), options)
+      const open = () => openPostgres(databaseUrl(used(), name), testRuntime('storage'), options)
       let storage = await open()
       return {
         storage,

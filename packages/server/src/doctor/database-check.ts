@@ -20,7 +20,7 @@ export async function checkDatabase(
   { thorough, now, apart = false }: { thorough: boolean; now: () => Date; apart?: boolean },
 ): Promise<{ findings: Finding[]; is_usable: boolean }> {
   const is = findingsOf('database')
-  const { migrationStatus, ...operate } = await import('@svc/core/operate')
+  const { migrationStatus, serversOf, ...operate } = await import('@svc/core/operate')
   const inspect = apart ? operate.inspectDatabaseApart : operate.inspectDatabase
   const findDamage = apart ? operate.findDamageApart : operate.findDamage
   try {
@@ -46,6 +46,11 @@ export async function checkDatabase(
       ...clockFindings(facts, now()),
       ...faultFindings(facts.faults),
     ]
+    if (serversOf(url).length > 1 && facts.settings.synchronous_standby_names === '') {
+      const advice = 'set synchronous_standby_names on the primary'
+      const risk = 'no standby is synchronous: a failover loses the last accepted messages'
+      findings.push(is.warning(risk, advice))
+    }
     if (damage !== null) {
       const advice =
         'stop the service, keep a copy of the file, and restore the last backup: svc restore'

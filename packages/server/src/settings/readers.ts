@@ -7,6 +7,7 @@ import {
   type RateLimit,
   readCreditPackages,
 } from '@svc/core/contract'
+import { serversOf } from '@svc/core/operate'
 import { SETTINGS, type ServiceRows, type Setting, type SettingType } from './table.ts'
 import { ConfigError, itemsOf } from './variables.ts'
 
@@ -150,15 +151,20 @@ function readSmtpAddresses(text: string, setting: Setting): SmtpAddress[] {
 
 function readDatabaseUrl(url: string, { env }: Setting): string {
   if (url.startsWith('file:') && url.length > 'file:'.length) return url
-  if (/^postgres(ql)?:\/\/./.test(url) && URL.canParse(url)) return url
+  if (isPostgresUrl(url)) return url
   // The rest of the URL may hold a password.
   throw new ConfigError(
     `${env} must be file:<path> or postgres://…, for example file:./data/svc.db`,
   )
 }
 
+/** Whether each server of the URL has an address that can be read. */
+function isPostgresUrl(url: string): boolean {
+  return serversOf(url).every((one) => /^postgres(ql)?:\/\/./.test(one) && URL.canParse(one))
+}
+
 function readPostgresUrl(url: string, { env }: Setting): string {
-  if (/^postgres(ql)?:\/\/./.test(url) && URL.canParse(url)) return url
+  if (isPostgresUrl(url)) return url
   // The URL may contain a password.
   throw new ConfigError(`${env} must be postgres://user:password@host/database`)
 }

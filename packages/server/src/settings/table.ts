@@ -124,7 +124,8 @@ const ROWS = {
     SVC_DATABASE_URL: {
       type: 'database',
       summary: 'file:<path> or postgres://…',
-      details: 'a SQLite file (`file:<path>`), or `postgres://user:password@host/database`',
+      details:
+        'a SQLite file (`file:<path>`), or `postgres://user:password@host/database`, with [several hosts](postgresql.md#a-standby-and-failover) for a failover',
       default_words: 'svc.db in the data folder',
       is_derived: true,
       example: 'postgres://svc:password@db.example/svc',

@@ -5,6 +5,7 @@ const SETTINGS = [
   'fsync',
   'full_page_writes',
   'data_sync_retry',
+  'synchronous_standby_names',
   'synchronous_commit',
   'data_checksums',
   'wal_level',

@@ -4,9 +4,10 @@ import pg from 'pg'
 import { isLoopback } from '../../../contract/fields/client-network.ts'
 import type { Log } from '../../../runtime/runtime.ts'
 import { within } from '../../../runtime/within.ts'
+import { serversOf } from '../../database-url.ts'
 import { parsers } from './database.ts'
 import { textOf, withoutPassword } from './failure.ts'
-import { eachAlone, type Pool, transact } from './transaction.ts'
+import { eachAlone, onUnreplicated, type Pool, transact } from './transaction.ts'
 
 /** The oldest tested server version. Older versions get no fixes. */
 const VERSION_MIN = 15
@@ -101,9 +102,9 @@ export async function connect(
   const patient = { stream: sockets.open, connectionTimeoutMillis: answer_max_ms / 2 }
   // This timeout cuts the connection, because the responses to later statements could not be distinguished.
   const bounded = { ...patient, query_timeout: answer_max_ms }
-  const open = async ({ config }: Place) => {
+  const open = async ({ config, Client }: Place) => {
     // The server may cut the connection in the same read that completes it, before the caller can add a listener.
-    const client = new pg.Client({ ...config, ...bounded }).on('error', () => {})
+    const client = new Client({ ...config, ...bounded }).on('error', () => {})
     await client.connect()
     return client
   }
@@ -122,8 +123,9 @@ export async function connect(
       throw new Error(withoutPassword(`cannot use ${address}: ${textOf(error)}`, password))
     }
   }
-  const found = await check(shared, () => lookAt(() => open(shared)))
-  const long = direct === shared ? found : await check(direct, () => lookAt(() => open(direct)))
+  const look = (at: Place) => check(at, () => atSomeServer(at, () => lookAt(at, () => open(at))))
+  const found = await look(shared)
+  const long = direct === shared ? found : await look(direct)
   if (direct !== shared) await check(direct, () => assertSame(found, long))
 
   const pool = (at: Place, has_sessions: boolean, limits: object, session: object, max: number) => {
@@ -132,7 +134,17 @@ export async function connect(
       ...at.config,
       ...limits,
       max,
-      onConnect: (client) => (begin ? assertReady(client, begin) : prepareSession(client, session)),
+      Client: at.Client,
+      onConnect: async (client) => {
+        try {
+          await (begin ? assertReady(client, begin) : prepareSession(client, session))
+        } catch (error) {
+          at.leave(client)
+          throw error
+        }
+        // The other server may be the primary now.
+        onUnreplicated(client, () => at.leave(client))
+      },
     })
       .on('error', (error) => log.warn({ reason: textOf(error) }, 'a database connection was lost'))
       // The next statement on a lost connection fails; without a listener, the error event would end the process.
@@ -152,7 +164,30 @@ export async function connect(
     const how = long.has_sessions ? 'the direct URL is used for what needs a session' : ALONE
     log.info({}, `a pooler gives each transaction another database session: ${how}`)
   }
-  return { hot, cold, lone, slow, end, connect: long.has_sessions ? () => open(direct) : null }
+  /** A standby has no notifications. */
+  const listener = async () => {
+    const client = await open(direct)
+    try {
+      await assertWritable(client)
+      return client
+    } catch (error) {
+      direct.leave(client)
+      await client.end()
+      throw error
+    }
+  }
+  return { hot, cold, lone, slow, end, connect: long.has_sessions ? listener : null }
+}
+
+/** Runs `work`, at the next server of the URL if it fails. @throws the error of the last server. */
+async function atSomeServer<T>({ servers }: Place, work: () => Promise<T>): Promise<T> {
+  for (let n = 1; ; n++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (n >= servers) throw error
+    }
+  }
 }
 
 const ALONE =
@@ -163,30 +198,39 @@ const ALONE =
  * @throws Error when the driver cannot read the URL.
  */
 export function isExposed(url: string): boolean {
-  const { host, ssl } = readUrl(url)
-  return !ssl && !host.startsWith('/') && !isLoopback(host)
+  const { hosts, ssl } = readUrl(url)
+  return !ssl && hosts.some((host) => !host.startsWith('/') && !isLoopback(host))
 }
 
 /** The driver's configuration, and the name of the database for messages. */
 interface Place {
   config: pg.ClientConfig
+  /** Connects to the server that is tried now. */
+  Client: typeof pg.Client
+  /** The number of servers in the URL. */
+  servers: number
+  /** Makes the next server the one that is tried, if the client is at the one that is tried now. */
+  leave(client: pg.ClientBase): void
   address: string
   password: string | undefined
-  host: string
+  hosts: string[]
   ssl: boolean
 }
 
 function readUrl(url: string, option = 'database_url'): Place {
-  const config: pg.ClientConfig = {
-    connectionString: url,
-    application_name: 'svc',
-    keepAlive: true,
-    pipeline: true,
-    types: parsers,
-  }
-  let client: pg.Client
+  const configs = serversOf(url).map((connectionString): pg.ClientConfig => {
+    return {
+      connectionString,
+      application_name: 'svc',
+      keepAlive: true,
+      pipeline: true,
+      types: parsers,
+    }
+  })
+  const [config = {}] = configs
+  let clients: pg.Client[]
   try {
-    client = new pg.Client(config)
+    clients = configs.map((each) => new pg.Client(each))
   } catch (error) {
     const { syscall, code } = error as NodeJS.ErrnoException
     // The driver's own message may quote the URL.
@@ -195,11 +239,53 @@ function readUrl(url: string, option = 'database_url'): Place {
       : 'is not a valid postgres:// address'
     throw new Error(`${option} ${what}`)
   }
-  const { host, port, database = '', password } = client
-  const place = host.startsWith('/') ? `${host} ${database}` : `${host}:${port}/${database}`
-  // The driver's types do not name the value false, which means no TLS.
-  const ssl = Boolean((client as { ssl?: unknown }).ssl)
-  return { config, address: `the PostgreSQL database ${place}`, password, host, ssl }
+  const [{ host = '', database = '', password } = {}] = clients
+  const ports = clients.map((each) => `${each.host}:${each.port}`).join(',')
+  const place = host.startsWith('/') ? `${host} ${database}` : `${ports}/${database}`
+  return {
+    config,
+    ...rotation(configs),
+    address: `the PostgreSQL database ${place}`,
+    password,
+    hosts: clients.map((each) => each.host),
+    // The driver's types do not name the value false, which means no TLS.
+    ssl: Boolean((clients[0] as { ssl?: unknown } | undefined)?.ssl),
+  }
+}
+
+/**
+ * Connects to one of several servers: to the last one that could be used, and after a failure to the next. Which of them takes
+ * writes is checked on each connection.
+ */
+function rotation(
+  configs: readonly pg.ClientConfig[],
+): Pick<Place, 'Client' | 'servers' | 'leave'> {
+  const servers = configs.length
+  if (servers === 1) return { Client: pg.Client, servers, leave: () => {} }
+  let current = 0
+  const places = new WeakMap<pg.ClientBase, number>()
+  function leave(client: pg.ClientBase): void {
+    if (places.get(client) === current) current = (current + 1) % servers
+  }
+  class Client extends pg.Client {
+    constructor(config: pg.ClientConfig) {
+      super({ ...config, ...configs[current] })
+      places.set(this, current)
+    }
+
+    override connect(): Promise<pg.Client>
+    override connect(callback: (error: Error) => void): void
+    override connect(callback?: (error: Error) => void): Promise<pg.Client> | undefined {
+      const opening = super.connect().catch((error) => {
+        leave(this)
+        throw error
+      })
+      if (!callback) return opening
+      opening.then(() => callback(undefined as unknown as Error), callback)
+      return undefined
+    }
+  }
+  return { Client, servers, leave }
 }
 
 /** Keeps the sockets of all connections, so that `end` can close each of them. */
@@ -291,7 +377,7 @@ interface Found {
 const ROUNDS = 5
 
 /** Looks with connections of its own, which change no session. */
-async function lookAt(open: () => Promise<pg.Client>): Promise<Found> {
+async function lookAt({ leave }: Place, open: () => Promise<pg.Client>): Promise<Found> {
   const client = await open()
   try {
     await assertFit(client)
@@ -308,6 +394,9 @@ async function lookAt(open: () => Promise<pg.Client>): Promise<Found> {
     const is_direct = (client as { processID?: unknown }).processID === pid
     const has_sessions = is_direct || !(await sharesSessions(client, open))
     return { has_sessions, identity, settings: new Set(settings) }
+  } catch (error) {
+    leave(client)
+    throw error
   } finally {
     await client.end()
   }

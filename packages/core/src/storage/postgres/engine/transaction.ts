@@ -176,6 +176,29 @@ export function transact<Send, T>(
   })
 }
 
+/** The connections with a commit that the synchronous standby has not confirmed. */
+const unreplicated = new WeakSet<pg.ClientBase>()
+
+/**
+ * Notes commits that are only on the disk of one server, and calls `then`. When an operator cancels the wait of a commit for the
+ * synchronous standby (`pg_cancel_backend`), PostgreSQL reports success with a warning; a failover would lose the commit. The
+ * routine identifies the warning in any language. Source: PostgreSQL, syncrep.c.
+ */
+export function onUnreplicated(client: pg.ClientBase, then: () => void): void {
+  client.on('notice', ({ routine }) => {
+    if (routine !== 'SyncRepWaitForLSN') return
+    unreplicated.add(client)
+    then()
+  })
+}
+
+/** The outcome of a commit is unknown (SQLSTATE 08007) until the standby has it. */
+function assertReplicated(client: pg.ClientBase): void {
+  if (!unreplicated.has(client)) return
+  const message = 'no synchronous standby confirmed the commit in time'
+  throw Object.assign(new Error(message), { code: '08007' })
+}
+
 /**
  * Lends a connection. When the time is over, the connection is cut and not used again, so that every pending response
  * fails.
@@ -195,7 +218,9 @@ async function using<T>(
     client.connection.stream.destroy()
   })
   try {
-    return await use(client, spoil)
+    const result = await use(client, spoil)
+    assertReplicated(client)
+    return result
   } catch (error) {
     if (isGone(error)) spoil(error as Error)
     throw error

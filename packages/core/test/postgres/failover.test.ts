@@ -1,0 +1,151 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { connect } from '../../src/storage/postgres/engine/connection.ts'
+import { openPostgres } from '../../src/storage/postgres/postgres.ts'
+import { testRuntime } from '../fixtures.ts'
+import { connectTo } from '../postgres-client.ts'
+import { type PostgresServer, startPostgres } from '../postgres-server.ts'
+import { only } from '../storage/bench.ts'
+import { patient, serverBench } from './bench.ts'
+import { timed } from './timed.ts'
+
+/** How long a commit may wait for the standby. */
+const ANSWER_MAX_MS = 3_000
+
+let primary: PostgresServer
+let standby: PostgresServer
+beforeEach(async () => {
+  primary = await startPostgres({ settings: { synchronous_standby_names: '*' } })
+  await primary.shutDown()
+  standby = await startPostgres({
+    primary,
+    settings: {
+      primary_conninfo: `host=${primary.folder} user=svc`,
+      synchronous_standby_names: '',
+    },
+  })
+  await primary.start()
+}, 60_000)
+afterEach(async () => {
+  await standby?.stop()
+  await primary?.stop()
+})
+
+/** The URL of both servers, the standby first. */
+const bothUrls = () => primary.url.replace('@', `@${encodeURIComponent(standby.folder)},`)
+
+const bench = serverBench(() => primary.url, { answer_max_ms: ANSWER_MAX_MS }, bothUrls)
+
+async function promote(): Promise<void> {
+  const client = await connectTo(standby.url)
+  await client.query('select pg_promote(true, 30)')
+  await client.end()
+}
+
+/** Sends until it is stopped; returns the outcome of each send. */
+function sendAlways(workspace_id: string, callers = 32) {
+  const sent: { message: string; outcome: string; ms: number }[] = []
+  let going = true
+  const ended = Promise.all(
+    Array.from({ length: callers }, async () => {
+      while (going) {
+        const request = bench.make.send(workspace_id)
+        const measured = await timed(async () => {
+          expect(await bench.accept(request)).toEqual({ outcome: 'accepted' })
+        })
+        sent.push({ message: only(request.messages).id, ...measured })
+      }
+    }),
+  )
+  return {
+    sent,
+    done: (from = 0) => sent.slice(from).filter(({ outcome }) => outcome === 'done').length,
+    async stop(): Promise<void> {
+      going = false
+      await ended
+    },
+  }
+}
+
+async function expectNothingLost(
+  id: string,
+  sent: readonly { message: string; outcome: string }[],
+): Promise<void> {
+  const list = () =>
+    bench.storage.read.messages.list(id, {}, { limit: 1_000_000, offset: 0 }).catch(() => null)
+  // Reads may still have connections to the server that stands still, each of which is used once.
+  await expect.poll(list, { timeout: 30_000 }).not.toBe(null)
+  const messages = (await list()) ?? []
+  const stored = new Set(messages.map((message) => message.id))
+  const endedWith = (outcome: string) => sent.filter((each) => each.outcome === outcome)
+  expect(endedWith('done').filter(({ message }) => !stored.has(message))).toEqual([])
+  expect(endedWith('not_done').filter(({ message }) => stored.has(message))).toEqual([])
+  const ledger = await bench.ledger(id)
+  const paid = ledger.filter(({ kind }) => kind === 'send').map(({ ref_id }) => ref_id)
+  expect(paid.sort()).toEqual([...stored].sort())
+}
+
+describe('a primary with a synchronous standby', () => {
+  it.each([
+    ['is killed', () => primary.kill()],
+    ['stands still', () => primary.pause()],
+  ])(
+    'that %s is replaced by the standby, and no accepted message is lost or charged twice',
+    async (_, end) => {
+      const id = await bench.workspace(1_000_000)
+      const { sent, done, stop } = sendAlways(id)
+      await expect.poll(done, patient).toBeGreaterThan(100)
+      await end()
+      await promote()
+      const before = sent.length
+      await expect.poll(() => done(before), { timeout: 30_000 }).toBeGreaterThan(100)
+      await stop()
+      await expectNothingLost(id, sent)
+      await primary.resume()
+    },
+    90_000,
+  )
+
+  it('accepts nothing that the standby does not have', async () => {
+    const id = await bench.workspace(1_000_000)
+    const { sent, done, stop } = sendAlways(id, 4)
+    await expect.poll(done, patient).toBeGreaterThan(10)
+    await standby.kill()
+    const before = sent.length
+    // The primary then reports success with a warning.
+    const operator = await connectTo(primary.url)
+    const cancel =
+      "select pg_cancel_backend(pid) as canceled from pg_stat_activity where wait_event = 'SyncRep'"
+    const canceled = async () => (await operator.query(cancel)).rows.length
+    await expect.poll(canceled, patient).toBeGreaterThan(0)
+    await expect
+      .poll(() => sent.slice(before).some(({ outcome }) => outcome === 'commit_unknown'), patient)
+      .toBe(true)
+    await operator.end()
+    const last = sent.length
+    await primary.kill()
+    await stop()
+    // Those whose confirmation arrived before the standby was killed.
+    expect(done(last)).toBe(0)
+    await standby.start()
+    await promote()
+    await expect.poll(() => bench.storage.ping().then(() => true), patient).toBe(true)
+    await expectNothingLost(
+      id,
+      sent.filter(({ outcome }) => outcome === 'done'),
+    )
+  }, 90_000)
+})
+
+it('listens at the server that takes writes, and refuses a URL of standbys only', async () => {
+  const connections = await connect(bothUrls(), { log: testRuntime('failover').log })
+  const client = await connections.connect?.()
+  expect(await client?.query('select pg_is_in_recovery() as is_standby')).toMatchObject({
+    rows: [{ is_standby: false }],
+  })
+  await client?.end()
+  await connections.end()
+  await primary.kill()
+  await expect(openPostgres(bothUrls(), testRuntime('failover'))).rejects.toThrow(
+    'cannot use the PostgreSQL database',
+  )
+}, 60_000)
