@@ -11,7 +11,8 @@ export const isOneOfSeveral: boolean = cluster.isWorker
 
 /** Reports to `runProcesses` that this process listens and dispatches. */
 export function reportReady(): void {
-  process.send?.({ type: 'svc:ready' } satisfies Message)
+  // The parent of another process may use messages of its own.
+  if (isOneOfSeveral) process.send?.({ type: 'svc:ready' } satisfies Message)
 }
 
 /** Calls `stop` when `runProcesses` ends this process. The SIGHUP of a closed terminal does not end it. */

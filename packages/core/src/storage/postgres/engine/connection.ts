@@ -164,9 +164,10 @@ export async function connect(
     const how = long.has_sessions ? 'the direct URL is used for what needs a session' : ALONE
     log.info({}, `a pooler gives each transaction another database session: ${how}`)
   }
-  /** A standby has no notifications. */
   const listener = async () => {
     const client = await open(direct)
+    if (direct.servers === 1) return client
+    // A standby has no notifications.
     try {
       await assertWritable(client)
       return client

@@ -62,7 +62,7 @@ export function prepareCheckCodes(
     return {
       verifications: checks.flatMap(find),
       subscribers,
-      keeps_events: events.isEventLogKept.get() === 1,
+      keeps_events: events.isEventLogKept(),
     }
   }
 

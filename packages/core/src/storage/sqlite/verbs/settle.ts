@@ -113,7 +113,7 @@ function prepareLookUp(connection: Connection, t: Tables) {
   const { findSubscribers, isEventLogKept } = eventRows(connection, t)
   return (settlements: readonly Settlement[]): LookedUp => {
     const state: LookedUp = {
-      keeps_events: isEventLogKept.get() === 1,
+      keeps_events: isEventLogKept(),
       messages: new Map(),
       queue: new Map(),
       subscribers: new Map(),

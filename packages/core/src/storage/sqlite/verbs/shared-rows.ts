@@ -9,7 +9,7 @@ import {
   type Account,
   type Entry,
 } from '../../../rules/decide.ts'
-import { ENDPOINT_COLUMNS } from '../../../rules/deliveries.ts'
+import { ENDPOINT_COLUMNS, type SubscribedWebhook } from '../../../rules/deliveries.ts'
 import { suppressedAddresses, suppressionKey } from '../../../rules/recipients.ts'
 import { type CodeState, codeKeys, codeWindows } from '../../../rules/verify.ts'
 import type { Counter, HotVerbs } from '../../ports/hot.ts'
@@ -105,17 +105,19 @@ export function prepareEventLog(
 
 /** Events and their deliveries, as the verbs that announce changes read and write them. */
 export function eventRows(connection: Connection, t: Tables) {
+  const findSubscribers: (workspace_id: string) => SubscribedWebhook[] = selectFrom(
+    connection,
+    t.webhooks,
+    ['id', 'workspace_id', 'events', 'mode', 'format', ...ENDPOINT_COLUMNS],
+    'workspace_id = ? and is_active = 1 and callback_origin is null',
+  )
+  const eventLog = connection
+    .prepare("select is_kept from event_log_state where name = 'events'")
+    .pluck()
   return {
     /** The webhooks of a workspace that may get its events. */
-    findSubscribers: selectFrom(
-      connection,
-      t.webhooks,
-      ['id', 'workspace_id', 'events', 'mode', 'format', ...ENDPOINT_COLUMNS],
-      'workspace_id = ? and is_active = 1 and callback_origin is null',
-    ),
-    isEventLogKept: connection
-      .prepare("select is_kept from event_log_state where name = 'events'")
-      .pluck(),
+    findSubscribers,
+    isEventLogKept: (): boolean => eventLog.get() === 1,
     insertEvents: insertAll(connection, t.events, ['id', 'event', 'message_id', 'body']),
     insertDeliveries: insertAll(connection, t.deliveries, [
       'id',
