@@ -46,7 +46,12 @@ export async function setStage(world: World): Promise<Stage> {
       'billing.notify': await notificationFor(world, owner),
       // An address must be of its channel.
       'verifications.start': { to: 'code@example.com', channel: 'email' },
-      'verifications.check_address': { to: 'code-1@example.com', code: '482913' },
+      'templates.create': {
+        name: 'fuzz-created',
+        variants: [{ channel: 'sms', locale: 'en', content: { text: 'Hello {{name|there}}' } }],
+      },
+      'verifications.resend': { channel: 'email' },
+      'verifications.check_address': { to: 'code-2@example.com', code: '482913' },
     },
     callOf(operation, { caller, id, choice, query, body, headers }) {
       const real = (name: string) => {
@@ -89,9 +94,12 @@ function groupOf({ id }: Operation): string {
   return id.split('.', 1)[0] ?? ''
 }
 
+/** They can end a verification, so that its code is not sent again. */
+const ENDING = ['verifications.cancel', 'verifications.check']
+
 /** Requests that delete take objects that other requests do not need; a delivery belongs to the lasting webhook. */
-function ageFor({ method, path }: Operation, chance: number): keyof Ids {
-  if (method === 'DELETE') return 'newest'
+function ageFor({ id, method, path }: Operation, chance: number): keyof Ids {
+  if (method === 'DELETE' || ENDING.includes(id)) return 'newest'
   return chance % 2 === 0 || path.includes('{delivery_id}') ? 'lasting' : 'newest'
 }
 
