@@ -45,6 +45,7 @@ export async function tour(
     api_keys: { id: text(spare.id) },
     ...(await tourMessages(service, send)),
     verifications: await tourVerifications(send),
+    templates: await tourTemplates(send),
     ...(await tourContacts(send)),
     webhooks: await tourWebhooks(service, send),
     domains: await tourDomains(service, send),
@@ -139,6 +140,21 @@ async function tourVerifications(send: Send) {
   await send('verifications.check_address', { body: { to, code: '1234567890' } })
   await send('verifications.cancel', { params })
   await send('verifications.stats')
+  return params
+}
+
+async function tourTemplates(send: Send) {
+  const variants = [{ channel: 'sms', locale: 'en', content: { text: 'Hello {{name|there}}' } }]
+  const params = { name: 'greeting' }
+  await send('templates.create', { body: { ...params, variants } })
+  await send('templates.update', { params, body: { variants } })
+  await send('templates.publish', { params, body: {} })
+  await send('templates.get', { params })
+  await send('templates.list')
+  await send('templates.versions', { params })
+  await send('templates.version', { params: { ...params, version: '1' } })
+  await send('templates.create', { body: { name: 'spare', variants } })
+  await send('templates.delete', { params: { name: 'spare' } })
   return params
 }
 

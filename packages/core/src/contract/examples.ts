@@ -275,7 +275,7 @@ const newTemplate = {
   default_locale: 'en',
   variables: [
     { name: 'name', type: 'text' as const, fallback: 'there' },
-    { name: 'order_id', type: 'text' as const, example: 'A1' },
+    { name: 'order_id', type: 'text' as const },
   ],
   variants: [
     {

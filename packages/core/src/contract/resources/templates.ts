@@ -26,7 +26,11 @@ const scalar = z.union([z.string().max(LIMITS.bulk_variable_length), z.number(),
 
 const templateVariable = z.strictObject({
   name: text(LIMITS.bulk_variable_name_length)
-    .regex(VARIABLE_NAME, 'The name of a variable must be letters, digits, "_", "." or "-"')
+    // Tools of others read patterns without the flag for Unicode, so the document has none.
+    .refine(
+      (name) => VARIABLE_NAME.test(name),
+      'The name of a variable must be letters, digits, "_", "." or "-"',
+    )
     .meta({ example: 'order_id' }),
   type: z.enum(VARIABLE_TYPES),
   fallback: scalar.optional().meta({
