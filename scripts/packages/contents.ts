@@ -16,8 +16,8 @@ const BUILT_AT = [`"${ROOT}`, `'${ROOT}`, `file://${ROOT}`]
 const SIZE_MAX: Readonly<Record<string, number>> = {
   '@svc/client': 180_000,
   '@svc/core': 2_500_000,
-  // 574 kB: the source maps take half, and the console 165 kB, since each of its files is there with and without Brotli.
-  '@svc/server': 800_000,
+  // 803 kB: the source maps take half, and the console 165 kB, since each of its files is there with and without Brotli.
+  '@svc/server': 900_000,
   // 250 kB: everything is there as an ES module and in CommonJS.
   '@svc/testkit': 350_000,
   '@svc/cli': 450_000,
