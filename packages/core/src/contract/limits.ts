@@ -233,13 +233,13 @@ export const LIMITS = {
   template_body_bytes: MB,
   /** All versions of a workspace, as JSON in UTF-8. */
   template_versions_bytes: 256 * MB,
-  /** The longest HTML of a template of which a plain text is made: 40 ms. */
-  template_html_length: 200_000,
+  /** The longest HTML of a template of which a plain text is made: at most 40 ms. */
+  template_html_length: 150_000,
   /** Blocks of a template in one another, and lists of a value in one another. */
   template_depth: 5,
   /** Items of one list of a template's variable. */
   template_list_items: 1_000,
-  /** Placeholders, blocks and repetitions of one message from a template: 2 ms. */
+  /** Placeholders, blocks and repetitions of one message from a template: 5 to 10 ms. */
   template_steps: 20_000,
 
   /** How long a code is valid at most, also if it is sent again. */
