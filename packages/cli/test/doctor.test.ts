@@ -235,6 +235,11 @@ describe('svc doctor', () => {
   test('names the countries to which no codes are sent, until an operator allows them', async () => {
     change(`insert into verification_pauses (workspace_id, country, paused_at, sent, approved)
       select id, 'TZ', ${Date.now()}, 50, 0 from workspaces`)
+    const ended = await troubles('codes', '--offline')
+    expect(ended.list).toEqual([])
+    const hour = Math.floor(Date.now() / 3_600_000) * 3_600_000
+    change(`insert into verification_counts (workspace_id, country, hour, sent, approved, credits_used)
+      select id, 'TZ', ${hour}, 50, 0, 0 from workspaces`)
     const paused = await troubles('codes', '--offline')
     expect(paused).toMatchObject({ code: 0, list: [{ level: 'warning' }] })
     const { message = '', advice = '' } = paused.list[0] ?? {}

@@ -525,9 +525,11 @@ describe('one-time codes', () => {
     expect(await start(live, '+4915112345678')).toMatchObject({ status: 'pending' })
     expect(await core.verifications.pauses(workspaceId)).toMatchObject([{ country: 'TZ' }])
     const stats = () => core.verifications.stats(workspaceId, {})
-    expect((await stats()).paused).toMatchObject([{ country: 'TZ', sent: 50, approved: 0 }])
+    expect((await stats()).paused).toMatchObject([
+      { country: 'TZ', is_active: true, sent: 50, approved: 0 },
+    ])
     expect((await core.overviews.troubles(10)).paused_countries).toMatchObject([
-      { workspace_id: workspaceId, country: 'TZ' },
+      { workspace_id: workspaceId, country: 'TZ', is_active: true },
     ])
     await core.verifications.allow(workspaceId, 'TZ', 1)
     expect((await stats()).paused).toEqual([])
@@ -537,6 +539,45 @@ describe('one-time codes', () => {
       { actor: { kind: 'service' }, target: { type: 'country', id: 'TZ' }, details: { hours: 1 } },
     ])
     expect(await start(live, '+255799999999')).toMatchObject({ status: 'pending' })
+  })
+
+  it('says that a pause has ended after an approval', async () => {
+    let first = ''
+    for (let n = 0; n < 51; n++) {
+      const started = start(live, `+2557${String(n).padStart(8, '0')}`)
+      if (n === 0) first = (await started).verification_id
+      await started.catch(() => null)
+    }
+    const states = async () => [
+      (await core.verifications.stats(workspaceId, {})).paused[0]?.is_active,
+      (await core.overviews.troubles(10)).paused_countries[0]?.is_active,
+      (await core.verifications.pauses(workspaceId))[0]?.is_active,
+    ]
+    expect(await states()).toEqual([true, true, true])
+    await core.verifications.approve(live, first)
+    expect(await states()).toEqual([false, false, false])
+  })
+
+  it('does not pause a country whose messages no provider accepts', async () => {
+    outcome = 'rejected'
+    for (let n = 0; n < 120; n++) {
+      await start(live, `+2557${String(n).padStart(8, '0')}`)
+      if (n % 40 === 39) await dispatcher.idle()
+    }
+    await dispatcher.idle()
+    expect(await core.verifications.stats(live, {})).toMatchObject({
+      total: { sent: 0, credits_used: 0 },
+      paused: [],
+    })
+    outcome = 'accepted'
+    let accepted = 0
+    for (let n = 200; n < 300; n++) {
+      await start(live, `+2557${String(n).padStart(8, '0')}`).then(
+        () => accepted++,
+        () => null,
+      )
+    }
+    expect(accepted).toBe(50)
   })
 
   it('counts messages, approvals and credits by country', async () => {

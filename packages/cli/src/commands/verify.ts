@@ -376,7 +376,7 @@ async function showStats(
   const { client } = await connect(options, io)
   const query = days === undefined ? {} : { days: numberOf('--days', days) }
   const found = await client.verifications.stats(query)
-  const paused = new Set(found.paused.map(({ country }) => country))
+  const paused = new Set(found.paused.flatMap((one) => (one.is_active ? [one.country] : [])))
   const rowOf = (country: string, { sent, approved, conversion, credits_used }: Totals): Cell[] => [
     country,
     String(sent),
@@ -394,10 +394,12 @@ async function showStats(
     none: 'No live codes to phone numbers in this period.',
     paging: { is_empty: rows.length === 0, more: null },
   })
-  for (const { country, sent, approved, paused_at } of found.paused) {
+  for (const { country, sent, approved, paused_at, is_active } of found.paused) {
     const counts = `${approved} of ${sent} messages were approved`
     output.note(
-      `${country} is paused since ${paused_at}: ${counts}. svc verify allow ends the pause.`,
+      is_active
+        ? `${country} is paused since ${paused_at}: ${counts}. svc verify allow ends the pause.`
+        : `The pause of ${country} has ended. It began at ${paused_at}, when ${counts}.`,
     )
   }
 }

@@ -1644,6 +1644,8 @@ export interface VerificationsStatsData {
     /** ISO 3166-1, or `ZZ` for numbers of no country. */
     country: string
     paused_at: string
+    /** Whether codes are still refused. False: the pause has ended. */
+    is_active: boolean
     /** Messages with codes. */
     sent: number
     /** Codes that were approved. */

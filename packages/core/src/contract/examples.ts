@@ -692,7 +692,7 @@ export const EXAMPLES: Examples<typeof api> = {
           { country: 'US', sent: 180, approved: 131, credits_used: 180, conversion: 131 / 180 },
           { country: 'TZ', sent: 60, approved: 1, credits_used: 60, conversion: 1 / 60 },
         ],
-        paused: [{ country: 'TZ', paused_at: NOW, sent: 60, approved: 1 }],
+        paused: [{ country: 'TZ', paused_at: NOW, is_active: true, sent: 60, approved: 1 }],
       },
     },
     get: { data: { verification } },

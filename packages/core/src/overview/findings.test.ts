@@ -50,9 +50,17 @@ test('reports a paused provider with reason and end, problems before notices', (
 
 test('reports the countries to which no codes are sent, with the command that ends the pause', () => {
   const pause = { workspace_id: 'w1', country: 'TZ', paused_at: ago(240), sent: 52, approved: 1 }
-  const paused_countries = [pause]
+  const paused_countries = [{ ...pause, is_active: true }]
   expect(textsOf(reading({ troubles: { paused_countries } }))).toEqual([
     'notice: one-time codes of workspace w1 to TZ are paused for 4 min: 1 of 52 messages were approved; svc verify allow w1 TZ ends the pause',
+  ])
+})
+
+test('says that the pause of a country has ended', () => {
+  const pause = { workspace_id: 'w1', country: 'TZ', paused_at: ago(240), sent: 52, approved: 1 }
+  const paused_countries = [{ ...pause, is_active: false }]
+  expect(textsOf(reading({ troubles: { paused_countries } }))).toEqual([
+    'notice: the pause of one-time codes of workspace w1 to TZ has ended: it began 4 min ago, when 1 of 52 messages were approved',
   ])
 })
 

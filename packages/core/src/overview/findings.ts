@@ -145,14 +145,19 @@ function failingWebhooks(failing: number) {
 }
 
 function pausedCountry(
-  { workspace_id, country, paused_at, sent, approved }: PausedCountry,
+  { workspace_id, country, paused_at, sent, approved, is_active }: PausedCountry,
   now: Date,
 ): Finding {
   const duration = durationText(now.getTime() - paused_at.getTime())
-  const text = `one-time codes of workspace ${workspace_id} to ${country} are paused for ${duration}: ${countText(approved)} of ${countText(sent)} messages were approved`
+  const codes = `one-time codes of workspace ${workspace_id} to ${country}`
+  const counts = `${countText(approved)} of ${countText(sent)} messages were approved`
+  if (!is_active) {
+    const text = `the pause of ${codes} has ended: it began ${duration} ago, when ${counts}`
+    return notice('codes_pause_ended', text)
+  }
   return notice(
     'codes_paused',
-    `${text}; svc verify allow ${workspace_id} ${country} ends the pause`,
+    `${codes} are paused for ${duration}: ${counts}; svc verify allow ${workspace_id} ${country} ends the pause`,
   )
 }
 

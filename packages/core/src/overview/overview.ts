@@ -17,6 +17,7 @@ import type {
   UnknownMessage,
   WebhookTotals,
 } from '../storage/ports/stores.ts'
+import { withState } from '../verifications/pauses.ts'
 
 /** Totals and queues over all workspaces, for the operator. */
 export interface Overview {
@@ -55,6 +56,8 @@ export interface PausedCountry {
   paused_at: Date
   sent: number
   approved: number
+  /** Whether codes are still refused; false: the pause has ended. */
+  is_active: boolean
 }
 
 /** The queues in detail, and the messages with an unknown outcome. */
@@ -106,12 +109,14 @@ export function createOverviews({
       return { at, messages, ...queues, credits, webhooks, pause: paused }
     },
     async troubles(limit, { channel } = {}) {
-      const [states, webhooks, failures, paused_countries] = await Promise.all([
+      const now = runtime.now()
+      const [states, webhooks, failures, pauses] = await Promise.all([
         providers(),
         reads.troubledWebhooks(limit),
         reads.failedMessages(limit, channel),
-        storage.read.verifications.pausesOfAll(codeWindows(runtime.now()).recent, limit),
+        storage.read.verifications.pausesOfAll(codeWindows(now).recent, limit),
       ])
+      const paused_countries = await withState(storage, pauses, now)
       return { providers: states, webhooks, failures, paused_countries }
     },
     async queues(limit) {

@@ -1,9 +1,11 @@
+import { units } from '../contract/fields/units.ts'
 import { countChanges, type StatusChange } from './count-changes.ts'
 import type { Account } from './decide.ts'
 import { SUPPRESSED_TEXT } from './recipients.ts'
 import { settleCallback, settleLookup, settleRefused } from './settle-reports.ts'
 import { settleSend } from './settle-send.ts'
 import type {
+  CodeCountChange,
   SettleContext,
   SettledMessage,
   Settlement,
@@ -36,6 +38,7 @@ export function planSettle(
     counts: [],
     attempts: [],
     message_events: [],
+    code_counts: [],
     reached: [],
     parts: [],
     part_changes: [],
@@ -80,6 +83,7 @@ export function planSettle(
   plan.attempts = lastAttempts(plan.attempts)
   plan.conversations = lastOf(plan.conversations)
   plan.suppressions = lastOf(plan.suppressions)
+  plan.code_counts = plan.messages.flatMap((message) => recounted(message, state))
   plan.counts = countChanges(plan.messages.map((message) => moved(message, state)))
   return plan
 }
@@ -168,6 +172,24 @@ function moved(message: SettledMessage, { messages }: SettleState): StatusChange
   const { id, workspace_id, channel, livemode, created_at, status } = message
   const from = messages.get(id)?.status ?? null
   return { id, workspace_id, channel, livemode, created_at, from, to: status }
+}
+
+/** Only live messages to numbers with an end are counted as codes; other messages are not looked up. */
+function recounted(message: SettledMessage, { messages }: SettleState): CodeCountChange[] {
+  const before = messages.get(message.id)
+  const { workspace_id, id: message_id, recipient, created_at, channel, livemode } = message
+  if (!before || !livemode || message.expires_at === null || channel === 'email') return []
+  const about = { workspace_id, message_id, recipient, created_at }
+  const wasFree = isFree(before)
+  if (wasFree === isFree(message)) return []
+  return wasFree
+    ? [{ ...about, sent: 1, credits_used: message.credits_used }]
+    : [{ ...about, sent: -1, credits_used: units(-before.credits_used) }]
+}
+
+/** Whether a message failed and cost nothing. A call that failed later may still be charged for its duration. */
+function isFree({ status, accepted, channel, credits_used }: SettledMessage): boolean {
+  return status === 'failed' && (!accepted || (channel === 'voice' && credits_used === 0))
 }
 
 export interface CancelRequest {

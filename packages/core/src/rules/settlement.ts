@@ -1,3 +1,4 @@
+import type { Units } from '../contract/fields/units.ts'
 import type {
   LookupResult,
   Outcome,
@@ -132,6 +133,16 @@ export interface SettleState {
   entries_about: Map<string, Entry[]>
 }
 
+/** A change of the counts of codes. The storage finds the country, and skips a message without a code. */
+export interface CodeCountChange {
+  workspace_id: string
+  message_id: string
+  recipient: string
+  created_at: Date
+  sent: 1 | -1
+  credits_used: Units
+}
+
 /** The rows that the storage writes, in the transaction that read the state. */
 export interface SettlePlan extends FanOut {
   /** For each settlement, whether it counted. A settlement of a lost claim may be ignored. */
@@ -145,6 +156,8 @@ export interface SettlePlan extends FanOut {
   >[]
   /** The reports that the messages' columns do not have. */
   message_events: MessageEventRow[]
+  /** What the failures of messages change in the counts of codes: a message that cost nothing does not count. */
+  code_counts: CodeCountChange[]
   /** The statuses that messages reached, for metrics. */
   reached: { channel: Channel; status: Reported }[]
   /** New parts. The storage keeps an existing row. */

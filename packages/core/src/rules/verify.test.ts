@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { builders, testRuntime } from '../../test/fixtures.ts'
+import { units } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { VerificationRow } from '../rows/rows.ts'
 import { HOUR_MS } from './count-changes.ts'
@@ -8,6 +9,7 @@ import {
   type CodePlan,
   type CodeState,
   codeKeys,
+  countedAt,
   decideCheck,
   decideCode,
   emptyCodeState,
@@ -44,6 +46,14 @@ function service() {
       const allowed_until = new Date(paused_at.getTime() + for_ms)
       const pause = { workspace_id: 'w1', country, paused_at, sent: 0, approved: 0, allowed_until }
       state.pauses.set(`w1\n${country}`, pause)
+    },
+    /** The message of a row fails before any provider accepts it. */
+    fail({ workspace_id, country, created_at, sent_at }: VerificationRow) {
+      const at = new Date(sent_at.at(-1) ?? created_at)
+      const key = `${workspace_id}\n${country}`
+      const less = { sent: -1, approved: 0, credits_used: units(0) }
+      const count = { workspace_id, country: country as string, ...countedAt(at), ...less }
+      state.counts.set(key, withCount(state.counts.get(key) ?? [], count))
     },
     end(row: VerificationRow, status: 'canceled' | 'expired' | 'max_attempts') {
       state.recent.set(codeKeys(row).address, [ended(row, status, clock.now())])
@@ -108,6 +118,30 @@ describe('the guard against pumping', () => {
       expect(refused).toBe(0)
     },
   )
+
+  it('refuses none of 10,000 honest requests whose messages fail and cost nothing', () => {
+    const honest = service()
+    let refused = 0
+    for (let n = 0; n < 10_000; n++) {
+      honest.clock.step(100)
+      const decision = honest.ask({ recipient: number(n) })
+      if (decision.outcome === 'planned') honest.fail(decision.verification)
+      else refused++
+    }
+    expect(refused).toBe(0)
+  })
+
+  it('stops an attack after messages that failed', () => {
+    const attack = service()
+    for (let n = 0; n < 1_000; n++) {
+      attack.fail(plannedOf(attack.ask({ recipient: number(n) })).verification)
+    }
+    let sent = 0
+    for (let n = 1_000; n < 11_000; n++) {
+      if (attack.ask({ recipient: number(n) }).outcome === 'planned') sent++
+    }
+    expect(sent).toBe(50)
+  })
 
   it('stops an attack among honest requests', () => {
     const mixed = service()
@@ -241,6 +275,16 @@ describe('the limits of an address and of a network', () => {
     expect(ask(999)).toMatchObject({ outcome: 'code_limit', of: 'network' })
     one.clock.step(LIMITS.verification_cooldown_s * 2_000)
     expect(ask(0, first.id).outcome).toBe('planned')
+  })
+
+  it('count the verifications of a network in each mode alone', () => {
+    const one = service()
+    const client_network = '2001:db8:1:2::/64'
+    const ask = (n: number, livemode: boolean) =>
+      one.ask({ recipient: number(n), client_network, livemode }).outcome
+    for (let n = 0; n < LIMITS.verifications_per_network; n++) ask(n, false)
+    expect(ask(999, false)).toBe('code_limit')
+    expect(ask(999, true)).toBe('planned')
   })
 })
 

@@ -27,7 +27,7 @@ export interface CodeRequest {
 export interface CodeState {
   /** The verifications of an address in the last day, newest first. */
   recent: Map<string, VerificationRow[]>
-  /** How many verifications a network of clients started in the last hour. */
+  /** How many verifications of a mode a network of clients started in the last hour. */
   started: Map<string, number>
   /** The counts of a country in the last day. */
   counts: Map<string, VerificationCountRow[]>
@@ -50,7 +50,7 @@ export function codeKeys(of: {
   return {
     address: `${workspace_id}\n${livemode}\n${recipient}`,
     country: livemode && country !== null ? `${workspace_id}\n${country}` : null,
-    network: client_network === null ? null : `${workspace_id}\n${client_network}`,
+    network: client_network === null ? null : `${workspace_id}\n${livemode}\n${client_network}`,
   }
 }
 
@@ -241,17 +241,35 @@ function pauseOf(
 ): CodeRefusal | null {
   const pause = pauses.get(key)
   if (pause?.allowed_until && at < pause.allowed_until) return null
+  const tally = failingTally(pause, counts.get(key) ?? [], at)
+  if (tally === null) return null
+  const isAnnounced = pause?.allowed_until === null && isRecent(pause, at)
+  return { outcome: 'country_paused', country, counts: isAnnounced ? null : tally }
+}
+
+/** Whether a noted pause still refuses codes. `counts`: those of its country, since `codeWindows(at).counts`. */
+export function isPaused(
+  pause: Pick<VerificationPauseRow, 'allowed_until'>,
+  counts: readonly VerificationCountRow[],
+  at: Date,
+): boolean {
+  if (pause.allowed_until && at < pause.allowed_until) return false
+  return failingTally(pause, counts, at) !== null
+}
+
+/** The counts of a window with too few approvals; null: none. */
+function failingTally(
+  pause: Pick<VerificationPauseRow, 'allowed_until'> | undefined,
+  counts: readonly VerificationCountRow[],
+  at: Date,
+): Tally | null {
   // What was counted while an operator allowed the country is forgotten.
   const since = pause?.allowed_until?.getTime() ?? 0
-  const isAnnounced = pause?.allowed_until === null && isRecent(pause, at)
-  const all = counts.get(key) ?? []
   for (const window_ms of [HOUR_MS, DAY_MS]) {
     const from = Math.max(since, at.getTime() - window_ms - HOUR_MS)
-    const tally = tallyOf(all.filter(({ hour }) => hour.getTime() > from))
+    const tally = tallyOf(counts.filter(({ hour }) => hour.getTime() > from))
     const unapproved = tally.sent - tally.approved
-    if (unapproved >= FREE + tally.approved * UNAPPROVED_PER_APPROVAL) {
-      return { outcome: 'country_paused', country, counts: isAnnounced ? null : tally }
-    }
+    if (unapproved >= FREE + tally.approved * UNAPPROVED_PER_APPROVAL) return tally
   }
   return null
 }
@@ -281,9 +299,15 @@ function countOf(
   at: Date,
 ): VerificationCountRow | null {
   if (!livemode || country === null) return null
-  const hour = new Date(Math.floor(at.getTime() / HOUR_MS) * HOUR_MS)
+  const { hour } = countedAt(at)
   const credits_used = message?.credits_used ?? (0 as Units)
   return { workspace_id, country, hour, ...tally, credits_used }
+}
+
+/** The hour in which a message with a code is counted, and the earliest time at which its verification began. */
+export function countedAt(created_at: Date): { hour: Date; since: Date } {
+  const hour = new Date(Math.floor(created_at.getTime() / HOUR_MS) * HOUR_MS)
+  return { hour, since: new Date(created_at.getTime() - LIMITS.verification_lifetime_s * 1000) }
 }
 
 /** The counts of a country with one more. */

@@ -63,6 +63,7 @@ import {
 import type { CodeKey } from '../secrets/secrets.ts'
 import { announce } from './ends.ts'
 import type { FallBack } from './fallbacks.ts'
+import { withState } from './pauses.ts'
 
 type Started = Data<typeof endpoints.start>
 type Checked = Data<typeof endpoints.check>
@@ -135,6 +136,8 @@ export interface Verifications<F extends Form = 'given'> {
       sent: number
       approved: number
       allowed_until: Date | null
+      /** Whether codes are still refused; false: the pause has ended, or an operator allows the country. */
+      is_active: boolean
     }[]
   >
   /** Sends codes to a country for `hours`, whatever the counts are, also if it is paused. */
@@ -611,9 +614,12 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
         storage.read.verifications.totals(workspace_id, since),
         storage.read.verifications.pauses(workspace_id),
       ])
-      return statsOf({ since, now }, counts, pauses)
+      return statsOf({ since, now }, counts, await withState(storage, pauses, now))
     },
-    pauses: (workspaceId) => storage.read.verifications.pauses(workspaceId),
+    async pauses(workspaceId) {
+      const pauses = await storage.read.verifications.pauses(workspaceId)
+      return withState(storage, pauses, runtime.now())
+    },
     async allow(workspaceId, country, hours, actor = SERVICE) {
       const now = runtime.now()
       const allowed_until = new Date(now.getTime() + hours * 3_600_000)
@@ -783,7 +789,7 @@ function statsSince(now: Date, days: number): Date {
 function statsOf(
   { since, now }: { since: Date; now: Date },
   counts: readonly CountryCounts[],
-  pauses: readonly VerificationPauseRow[],
+  pauses: readonly (VerificationPauseRow & { is_active: boolean })[],
 ): VerificationStats {
   const total = { sent: 0, approved: 0, credits_used: units(0) }
   for (const { sent, approved, credits_used } of counts) {
@@ -797,7 +803,9 @@ function statsOf(
     countries: counts.map((one) => ({ ...one, conversion: conversionOf(one) })),
     paused: pauses
       .filter((one) => one.allowed_until === null && isRecent(one, now))
-      .map(({ country, paused_at, sent, approved }) => ({ country, paused_at, sent, approved })),
+      .map(({ country, paused_at, is_active, sent, approved }) => {
+        return { country, paused_at, is_active, sent, approved }
+      }),
   }
 }
 

@@ -413,6 +413,8 @@ export function isolationContract(open: OpenStorage): void {
             verifications.ofAddress(asker, true, verification.recipient, new Date(0)),
           totals: () => verifications.totals(asker, new Date(0)),
           pauses: () => verifications.pauses(asker),
+          countsOf: () =>
+            verifications.countsOf([{ workspace_id: asker, country: 'TZ' }], new Date(0)),
         },
         retention: {
           mark: async () => (await retention.mark(asker, 'messages', '~')) || null,

@@ -251,6 +251,9 @@ export function verificationsContract(open: OpenStorage): void {
     expect(found.filter((outcome) => outcome === 'accepted')).toHaveLength(max)
     expect(found.slice(max)).toEqual(['code_limit', 'code_limit'])
     expect(await outcomes([ask('+255799999999')])).toEqual(['code_limit'])
+    // The other mode has its own limit, also with the rows of this one.
+    const test = asking(id, { recipient: '+255799999999', client_network, livemode: false })
+    expect(await outcomes([{ ...test, debit: null }])).toEqual(['accepted'])
     expect(await outcomes([{ ...asking(id, { recipient: '+255799999998' }) }])).toEqual([
       'accepted',
     ])
@@ -295,12 +298,45 @@ export function verificationsContract(open: OpenStorage): void {
         .map(({ country }) => country)
     expect(await pausesOfAll(ago(1))).toEqual(['TZ'])
     expect(await pausesOfAll(bench.clock.now())).toEqual([])
+    const countsOf = await bench.storage.read.verifications.countsOf([row], ago(24 * HOUR_MS))
+    expect(countsOf).toMatchObject([{ country: 'TZ', sent: 50, approved: 0 }])
     const allowed_until = new Date(bench.clock.now().getTime() + HOUR_MS)
     await bench.storage.write(({ verifications }) => verifications.allow({ ...row, allowed_until }))
     expect(await outcomes([asking(id, { recipient: '+255788888888' })])).toEqual(['accepted'])
     expect(await pausesOfAll(ago(1))).toEqual([])
     // A refusal that comes late does not undo what the operator allowed.
     expect(await note(bench.clock.now())).toBe(false)
+  })
+
+  it('does not count a message that failed before any provider accepted it', async () => {
+    const id = await bench.workspace(units(200_000_000))
+    const fallback = { fallback: ['sms' as const], other_recipient: '+255700000001' }
+    const requests = [
+      asking(id),
+      asking(id, { recipient: 'asha@example.com', country: null, ...fallback }),
+      asking(id, { recipient: '+4915112345678', country: 'DE' }),
+      asking(id, { recipient: '+255700000003' }),
+    ]
+    const plain = { ...bench.make.send(id, { recipient: '+255700000003' }) }
+    await accept([...requests, plain])
+    const totals = () => bench.storage.read.verifications.totals(id, new Date(0))
+    const price = units(1_000_000)
+    expect(await totals()).toEqual([
+      { country: 'TZ', sent: 2, approved: 0, credits_used: 2 * price },
+      { country: 'DE', sent: 1, approved: 0, credits_used: price },
+    ])
+    const cancel = (of: AcceptRequest[]) => {
+      const message_ids = of.map(({ messages }) => only(messages).id)
+      return bench.storage.hot.cancel({ workspace_id: id, message_ids, at: bench.clock.now() })
+    }
+    // One batch with two countries, a message of an e-mail's verification, and one without a code.
+    expect(await cancel([...requests.slice(0, 3), plain])).toEqual(Array(4).fill('canceled'))
+    await cancel(requests.slice(0, 1))
+    expect(await totals()).toEqual([
+      { country: 'TZ', sent: 1, approved: 0, credits_used: price },
+      { country: 'DE', sent: 0, approved: 0, credits_used: 0 },
+    ])
+    await bench.reopen()
   })
 
   it('sends codes to a country again when enough of its codes are approved', async () => {

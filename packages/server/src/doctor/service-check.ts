@@ -114,12 +114,19 @@ export async function checkVerifications(core: Core): Promise<Finding[]> {
   const is = findingsOf('codes')
   const { paused_countries } = await core.overviews.troubles(SHOWN_MAX)
   if (paused_countries.length === 0) return [is.ok('no country is paused for one-time codes')]
-  return paused_countries.map(({ workspace_id, country, paused_at, sent, approved }) =>
-    is.warning(
-      `one-time codes of workspace ${workspace_id} to ${country} are paused since ${paused_at.toISOString()}: ${approved} of ${sent} messages were approved`,
-      `if people are waiting for these codes: svc verify allow ${workspace_id} ${country} --hours 24`,
-    ),
-  )
+  return paused_countries.map(({ workspace_id, country, paused_at, sent, approved, is_active }) => {
+    const codes = `one-time codes of workspace ${workspace_id} to ${country}`
+    const [since, counts] = [
+      paused_at.toISOString(),
+      `${approved} of ${sent} messages were approved`,
+    ]
+    return is_active
+      ? is.warning(
+          `${codes} are paused since ${since}: ${counts}`,
+          `if people are waiting for these codes: svc verify allow ${workspace_id} ${country} --hours 24`,
+        )
+      : is.ok(`the pause of ${codes} has ended: it began at ${since}, when ${counts}`)
+  })
 }
 
 /** Checks that due messages and deliveries are sent. */

@@ -295,9 +295,18 @@ const stats = z.object({
   countries: z.array(z.object({ country, ...totals })).meta({
     description: 'The most messages first.',
   }),
-  paused: z.array(z.object({ country, paused_at: timestamp, ...counts })).meta({
-    description: 'The countries with a pause in the last day, with its counts.',
-  }),
+  paused: z
+    .array(
+      z.object({
+        country,
+        paused_at: timestamp,
+        is_active: z.boolean().meta({
+          description: 'Whether codes are still refused. False: the pause has ended.',
+        }),
+        ...counts,
+      }),
+    )
+    .meta({ description: 'The countries with a pause in the last day, with its counts.' }),
 })
 
 /** Messages with codes, approvals and credits of a period, by country and in total, and the paused countries. */

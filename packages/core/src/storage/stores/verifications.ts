@@ -4,7 +4,11 @@ import type { Units } from '../../contract/fields/units.ts'
 import type { Channel, MessageStatus } from '../../contract/resources/messages.ts'
 import type { VerificationStatus } from '../../contract/resources/verifications.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
-import type { VerificationPauseRow, VerificationRow } from '../../rows/rows.ts'
+import type {
+  VerificationCountRow,
+  VerificationPauseRow,
+  VerificationRow,
+} from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
 import { isBelow, removeOldest, type StoreDialect } from './queries.ts'
 
@@ -110,6 +114,18 @@ export function verificationStore(
           .where(and(eq(counts.workspace_id, workspaceId), gte(counts.hour, since)))
           .groupBy(counts.country)
           .orderBy(desc(sent), asc(counts.country))
+      },
+      /** The counts of countries of workspaces since a time. */
+      async countsOf(
+        countries: readonly Pick<VerificationPauseRow, 'workspace_id' | 'country'>[],
+        since: Date,
+      ): Promise<VerificationCountRow[]> {
+        if (countries.length === 0) return []
+        const asked = countries.map(({ workspace_id, country }) =>
+          and(eq(counts.workspace_id, workspace_id), eq(counts.country, country)),
+        )
+        const some = and(or(...asked), gt(counts.hour, since))
+        return db.select().from(counts).where(some)
       },
       /** The countries to which a workspace sends no codes, or is allowed to send them again. */
       async pauses(workspaceId: string): Promise<VerificationPauseRow[]> {

@@ -33,6 +33,7 @@ import {
   lookUpSubscribers,
   placeEvents,
   prepareWriteEvents,
+  recountCodes,
 } from './shared-rows.ts'
 
 /**
@@ -283,6 +284,7 @@ function prepareWrite(t: Tables, clock: Clock) {
     credits.store(tx, plan.accounts, plan.entries)
     tx.write(endHolds, plan.ended_holds)
     writeEvents(tx, plan)
+    recountCodes(tx, plan.code_counts)
     // The counts come last, right before the commit: other transactions accept messages of the same workspaces.
     tx.write(addCounts, plan.counts)
   }

@@ -21,7 +21,14 @@ import {
 } from '../../../rules/decide.ts'
 import { ENDPOINT_COLUMNS, type FanOut, type SubscribedWebhook } from '../../../rules/deliveries.ts'
 import { suppressedAddresses, suppressionKey } from '../../../rules/recipients.ts'
-import { type CodeState, codeKeys, codeWindows, emptyCodeState } from '../../../rules/verify.ts'
+import type { CodeCountChange } from '../../../rules/settlement.ts'
+import {
+  type CodeState,
+  codeKeys,
+  codeWindows,
+  countedAt,
+  emptyCodeState,
+} from '../../../rules/verify.ts'
 import type { Clock } from '../../queueing.ts'
 import { type RowsStatement, statement, type Transaction } from '../engine/database.ts'
 import { dueAt, insertInto, namesOf, updateOf } from '../engine/rows.ts'
@@ -280,13 +287,15 @@ const findRecent = statement<VerificationRow>(
    where v.created_at > $4 order by v.workspace_id, v.id for update of v`,
 )
 
-const findStarted = statement<{ workspace_id: string; client_network: string; started: number }>(
+const findStarted = statement<
+  Pick<VerificationRow, 'workspace_id' | 'client_network' | 'livemode'> & { started: number }
+>(
   'find_started_verifications',
-  `select r.workspace_id, r.client_network, (
+  `select r.workspace_id, r.client_network, r.livemode, (
      select count(*)::int from verifications v
      where v.workspace_id = r.workspace_id and v.client_network = r.client_network
-       and v.created_at > $3) as started
-   from unnest($1::text[], $2::text[]) r(workspace_id, client_network)`,
+       and v.livemode = r.livemode and v.created_at > $4) as started
+   from unnest($1::text[], $2::text[], $3::boolean[]) r(workspace_id, client_network, livemode)`,
 )
 
 const findCodeCounts = statement<VerificationCountRow>(
@@ -333,6 +342,7 @@ export async function findCodes(
           findStarted,
           column(networks, 'workspace_id'),
           column(networks, 'client_network'),
+          column(networks, 'livemode'),
           since.network,
         )
       : [],
@@ -340,8 +350,9 @@ export async function findCodes(
     countries.length > 0 ? tx.rows(findCodePauses, ...named) : [],
   ])
   for (const row of recent.sort(byNewest)) addTo(state.recent, codeKeys(row).address, row)
-  for (const { workspace_id, client_network, started: count } of started) {
-    state.started.set(`${workspace_id}\n${client_network}`, count)
+  for (const { started: count, ...of } of started) {
+    const { network } = codeKeys({ ...of, recipient: '', country: null })
+    if (network !== null) state.started.set(network, count)
   }
   for (const row of counts) addTo(state.counts, `${row.workspace_id}\n${row.country}`, row)
   for (const row of pauses) state.pauses.set(`${row.workspace_id}\n${row.country}`, row)
@@ -356,4 +367,38 @@ function addTo<Row>(map: Map<string, Row[]>, key: string, row: Row): void {
   const rows = map.get(key)
   if (rows) rows.push(row)
   else map.set(key, [row])
+}
+
+const addRecounts = statement(
+  'recount_codes',
+  `insert into verification_counts (workspace_id, country, hour, sent, approved, credits_used)
+   select v.workspace_id, v.country, r.hour, sum(r.sent), 0, sum(r.credits_used)
+   from unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::timestamptz[], $7::int8[], $8::int8[])
+     r(workspace_id, message_id, recipient, created_at, since, hour, sent, credits_used)
+   join verifications v on v.workspace_id = r.workspace_id and v.livemode and v.country is not null
+     and (v.recipient = r.recipient or v.other_recipient = r.recipient)
+     and v.created_at between r.since and r.created_at and strpos(v.messages::text, r.message_id) > 0
+   group by 1, 2, 3 order by 1, 2, 3
+   on conflict (workspace_id, country, hour) do update set
+     sent = verification_counts.sent + excluded.sent,
+     credits_used = verification_counts.credits_used + excluded.credits_used`,
+)
+
+/** Changes the counts of codes, for the messages that have one. The order of the keys prevents deadlocks. */
+export function recountCodes(tx: Transaction, changes: readonly CodeCountChange[]): void {
+  if (changes.length === 0) return
+  const rows = changes.map((change) => ({ ...change, ...countedAt(change.created_at) }))
+  const column = <Name extends keyof (typeof rows)[number]>(name: Name) =>
+    rows.map((row) => row[name])
+  void tx.rows(
+    addRecounts,
+    column('workspace_id'),
+    column('message_id'),
+    column('recipient'),
+    column('created_at'),
+    column('since'),
+    column('hour'),
+    column('sent'),
+    column('credits_used'),
+  )
 }

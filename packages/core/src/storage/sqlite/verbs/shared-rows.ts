@@ -11,7 +11,8 @@ import {
 } from '../../../rules/decide.ts'
 import { ENDPOINT_COLUMNS, type SubscribedWebhook } from '../../../rules/deliveries.ts'
 import { suppressedAddresses, suppressionKey } from '../../../rules/recipients.ts'
-import { type CodeState, codeKeys, codeWindows } from '../../../rules/verify.ts'
+import type { CodeCountChange } from '../../../rules/settlement.ts'
+import { type CodeState, codeKeys, codeWindows, countedAt } from '../../../rules/verify.ts'
 import type { Counter, HotVerbs } from '../../ports/hot.ts'
 import type { Connection } from '../engine/connection.ts'
 import { insertAll, insertInto, namesOf, selectFrom, updateOf } from '../engine/rows.ts'
@@ -214,7 +215,7 @@ export function codeRows(connection: Connection, t: Tables) {
     connection,
     t.verifications,
     ['id'],
-    'workspace_id = ? and client_network = ? and created_at > ? limit ?',
+    'workspace_id = ? and client_network = ? and livemode = ? and created_at > ? limit ?',
   )
   const counts = selectFrom(
     connection,
@@ -240,7 +241,8 @@ export function codeRows(connection: Connection, t: Tables) {
       }
       if (keys.network !== null && !state.started.has(keys.network)) {
         const limit = LIMITS.verifications_per_network
-        const found = started(workspace_id, client_network, since.network.getTime(), limit)
+        const from = since.network.getTime()
+        const found = started(workspace_id, client_network, Number(livemode), from, limit)
         state.started.set(keys.network, found.length)
       }
       if (keys.country !== null && !state.counts.has(keys.country)) {
@@ -254,5 +256,28 @@ export function codeRows(connection: Connection, t: Tables) {
         sent = sent + excluded.sent, approved = approved + excluded.approved,
         credits_used = credits_used + excluded.credits_used`,
     }),
+  }
+}
+
+/** Changes the counts of a code, if a message has one. An address has its verification as its first or second one. */
+export function recountCodes(connection: Connection): (change: CodeCountChange) => void {
+  const add = connection.prepare(
+    `insert into verification_counts (workspace_id, country, hour, sent, approved, credits_used)
+     select workspace_id, country, @hour, @sent, 0, @credits_used from verifications
+     where workspace_id = @workspace_id and livemode = 1 and country is not null
+       and (recipient = @recipient or other_recipient = @recipient)
+       and created_at between @since and @created_at and instr(messages, @message_id) > 0
+     on conflict (workspace_id, country, hour) do update set
+       sent = sent + excluded.sent, credits_used = credits_used + excluded.credits_used`,
+  )
+  return (change) => {
+    const { created_at, ...of } = change
+    const { since, hour } = countedAt(created_at)
+    add.run({
+      ...of,
+      created_at: created_at.getTime(),
+      since: since.getTime(),
+      hour: hour.getTime(),
+    })
   }
 }
