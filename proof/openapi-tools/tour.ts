@@ -153,6 +153,10 @@ async function tourTemplates(send: Send) {
   await send('templates.list')
   await send('templates.versions', { params })
   await send('templates.version', { params: { ...params, version: '1' } })
+  await send('templates.preview', {
+    body: { ...params, channel: 'sms', variables: { name: 'Asha' } },
+  })
+  await send('templates.push', { body: { templates: [{ ...params, variants }], dry_run: true } })
   await send('templates.create', { body: { name: 'spare', variants } })
   await send('templates.delete', { params: { name: 'spare' } })
   return params

@@ -28,6 +28,7 @@ import { addSegments } from './commands/segments.ts'
 import { addSend } from './commands/send.ts'
 import { addServe } from './commands/serve.ts'
 import { addSuppressions } from './commands/suppressions.ts'
+import { addTemplates } from './commands/templates.ts'
 import { addTop } from './commands/top.ts'
 import { addVerify } from './commands/verify.ts'
 import { addWebhooks } from './commands/webhooks.ts'
@@ -54,6 +55,7 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> =
     send: addSend,
     bulk: addBulk,
     messages: addMessages,
+    templates: addTemplates,
     verify: addVerify,
     contacts: addContacts,
     suppressions: addSuppressions,

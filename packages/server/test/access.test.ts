@@ -79,6 +79,8 @@ GET    /api/v1/bulks/:id/rejected key?  key?  key?  key?   -read in    -read -re
 POST   /api/v1/bulks/:id/cancel key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
 POST   /api/v1/bulks/:id/retry key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
 POST   /api/v1/templates any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
+POST   /api/v1/templates/push any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
+POST   /api/v1/templates/preview any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
 GET    /api/v1/templates any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
 GET    /api/v1/templates/:name any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
 PUT    /api/v1/templates/:name any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
@@ -213,6 +215,12 @@ async function requestFor(endpoint: string): Promise<[path: string, json?: objec
       const variants = [{ channel: 'sms', locale: 'en', content: { text: 'Hi' } }]
       return [filled, { name: `t-${one()}`, variants }]
     }
+    case 'POST /api/v1/templates/push': {
+      const variants = [{ channel: 'sms', locale: 'en', content: { text: 'Hi' } }]
+      return [filled, { templates: [{ name: `t-${one()}`, variants }] }]
+    }
+    case 'POST /api/v1/templates/preview':
+      return [filled, { name: await world().template(owner), channel: 'sms' }]
     case 'PUT /api/v1/webhooks/:id':
       return [filled, { description: 'Renamed' }]
     case 'POST /api/v1/webhooks/:id/recover':
@@ -339,7 +347,7 @@ it.each(CELLS)('$endpoint with $column: $cell', async ({ endpoint, column, cell 
   if (cell === 'in') {
     const isMade =
       method === 'POST' &&
-      !/\/auth\/(?!signup)|\/billing\/webhook|\/contacts\/import|\/(?:rotate-secret|enable|retry|recover|estimate|cancel|check|reschedule|verify|accept|end|end-sessions)$|\/owner$/.test(
+      !/\/auth\/(?!signup)|\/billing\/webhook|\/contacts\/import|\/(?:rotate-secret|enable|retry|recover|estimate|cancel|check|reschedule|verify|accept|end|end-sessions|push|preview)$|\/owner$/.test(
         path,
       )
     // No message of the bulk has failed; this answer shows that the request was admitted.

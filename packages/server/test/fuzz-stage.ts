@@ -50,6 +50,15 @@ export async function setStage(world: World): Promise<Stage> {
         name: 'fuzz-created',
         variants: [{ channel: 'sms', locale: 'en', content: { text: 'Hello {{name|there}}' } }],
       },
+      'templates.push': {
+        templates: [
+          {
+            name: 'fuzz-pushed',
+            variants: [{ channel: 'sms', locale: 'en', content: { text: 'Hello {{name|there}}' } }],
+          },
+        ],
+      },
+      'templates.preview': { name: ids.templates?.lasting, channel: 'sms' },
       'verifications.resend': { channel: 'email' },
       'verifications.check_address': { to: 'code-2@example.com', code: '482913' },
     },

@@ -1,4 +1,5 @@
 import { Svc } from '@svc/client'
+import { LIMITS } from '@svc/core/contract'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { Account } from './accounts.ts'
 import { useWorld } from './world.ts'
@@ -295,5 +296,180 @@ describe('who may use templates', () => {
       template: { name, variables: { who: 'Asha' } },
     })
     expect(sent.template).toEqual({ name, version: 1, locale: 'en' })
+  })
+})
+
+describe('a preview', () => {
+  const preview = (json: object) => call('POST', `${TEMPLATES}/preview`, json)
+
+  it('has the bytes of a send, from the draft, a version, or a template that is not stored', async () => {
+    const name = await publish()
+    const variables = { name: '<A>', order_id: 'A1', items: [{ n: 1, title: 'Tea' }], vip: true }
+    for (const channel of ['sms', 'email']) {
+      const to = channel === 'sms' ? '+15005550006' : 'delivered@sandbox.svc'
+      const sent = await call('POST', SEND, { to, channel, template: { name, variables } })
+      const { content } = await messageOf(sent.body.data.message_id)
+      for (const of of [{ name }, { name, version: 1 }, { template: order }]) {
+        const answer = await preview({ ...of, channel, variables })
+        expect(answer.status, answer.text).toBe(200)
+        const { preview: shown } = answer.body.data
+        expect(JSON.stringify(shown.content)).toBe(JSON.stringify(content))
+        const sms = channel === 'sms' ? { encoding: 'GSM-7', segments: 1 } : { encoding: null }
+        expect(shown).toMatchObject({ channel, locale: 'en', missing: [], ...sms })
+      }
+    }
+    await call('PUT', `${TEMPLATES}/${name}`, { variants: [sms('en', 'Draft')] })
+    const of = async (version?: number) =>
+      (await preview({ name, channel: 'sms', version, variables })).body.data.preview.content.text
+    expect([await of(), await of(1)]).toEqual(['Draft', 'Hi <A>: 1 Tea, thanks'])
+  })
+
+  it('takes examples where nothing else is given, and names what is missing', async () => {
+    const template = {
+      variables: [
+        { name: 'a', type: 'text', example: 'A' },
+        { name: 'b', type: 'text', fallback: 'B', example: 'other' },
+        { name: 'c', type: 'list', example: [1, 2] },
+      ],
+      variants: [sms('en', '{{a}}{{b}}{{#each c}}{{this}}{{/each}}{{d}}{{e}}')],
+    }
+    const answer = await preview({ template, channel: 'sms', locale: 'de' })
+    expect(answer.body.data.preview).toMatchObject({
+      ...{ locale: 'en', content: { text: 'AB12' }, missing: ['d', 'e'] },
+    })
+  })
+
+  it.each([
+    [{ channel: 'sms' }, 'Give exactly one of name and template'],
+    [{ channel: 'sms', name: 'a', template: order }, 'Give exactly one of name and template'],
+    [{ channel: 'sms', version: 1, template: order }, 'version needs name'],
+    [{ channel: 'sms', name: 'unknown' }, 'No template has the name unknown'],
+    [{ channel: 'voice', template: order }, 'has no variant for voice'],
+    [{ channel: 'sms', template: order, variables: { items: 'x' } }, 'items must be a list'],
+    [
+      {
+        channel: 'sms',
+        template: { variants: [sms('en', '{{a}}')] },
+        variables: { a: 'a'.repeat(2_000) },
+      },
+      'content.text',
+    ],
+  ])('refuses %j', async (json, message) => {
+    const answer = await preview(json)
+    expect(answer.status).toBe(400)
+    expect(answer.body.message).toContain(message)
+  })
+})
+
+describe('a push', () => {
+  const push = (json: object) => call('POST', `${TEMPLATES}/push`, json)
+  const stored = async (name: string) =>
+    (await call('GET', `${TEMPLATES}/${name}`)).body.data?.template
+
+  it('creates, changes and publishes, and does nothing the second time', async () => {
+    const [one, two, three] = [`push-${++names}`, `push-${++names}`, `push-${++names}`]
+    const first = { templates: [{ name: two, ...order }] }
+    const created = { change: 'created', changed: [], is_published: true, version: 1 }
+    expect((await push(first)).body.data.templates).toEqual([{ name: two, ...created }])
+    const unchanged = { change: 'unchanged', changed: [], is_published: false, version: 1 }
+    const reordered = { ...order, variants: order.variants.toReversed() }
+    expect((await push({ templates: [{ name: two, ...reordered }] })).body.data.templates).toEqual([
+      { name: two, ...unchanged },
+    ])
+    expect(await stored(two)).toMatchObject({ variants: order.variants, version: 1 })
+
+    const templates = [
+      { name: three, ...order },
+      { name: two, ...order, category: 'marketing', description: 'Changed' },
+      { name: one, ...order },
+    ]
+    const changed = [
+      { name: three, ...created },
+      {
+        name: two,
+        ...{
+          change: 'updated',
+          changed: ['description', 'category'],
+          is_published: true,
+          version: 2,
+        },
+      },
+      { name: one, ...created },
+    ]
+    const plan = await push({ templates, dry_run: true })
+    expect(plan.body.data.templates).toEqual(changed)
+    expect([await stored(one), (await stored(two)).version]).toEqual([undefined, 1])
+    expect((await push({ templates })).body.data.templates).toEqual(changed)
+    expect(await stored(two)).toMatchObject({
+      version: 2,
+      is_changed: false,
+      category: 'marketing',
+    })
+    expect((await push({ templates })).body.data.templates).toEqual(
+      changed.map(({ name, version }) => ({ ...unchanged, name, version })),
+    )
+  })
+
+  it('leaves drafts with publish: false, and publishes them later', async () => {
+    const name = `push-${++names}`
+    const templates = [{ name, ...order }]
+    const draft = { name, change: 'created', changed: [], is_published: false, version: null }
+    expect((await push({ templates, publish: false })).body.data.templates).toEqual([draft])
+    const later = { ...draft, change: 'unchanged', is_published: true, version: 1 }
+    expect((await push({ templates, dry_run: true })).body.data.templates).toEqual([later])
+    expect((await push({ templates })).body.data.templates).toEqual([later])
+    expect(await stored(name)).toMatchObject({ version: 1, is_changed: false })
+    await call('DELETE', `${TEMPLATES}/${name}`)
+    const again = { ...later, change: 'created', version: 2 }
+    expect((await push({ templates, dry_run: true })).body.data.templates).toEqual([again])
+    expect((await push({ templates })).body.data.templates).toEqual([again])
+  })
+
+  it('changes nothing if one template is wrong', async () => {
+    const [good, bad] = [`push-${++names}`, `push-${++names}`]
+    const wrong = { name: bad, variants: [sms('en', '{{#if a}}')] }
+    const answer = await push({ templates: [{ name: good, ...order }, wrong] })
+    expect([answer.status, answer.body.message]).toEqual([
+      400,
+      `${bad}: variants.0.content.text: {{#if a}} has no {{/if}}`,
+    ])
+    expect(await stored(good)).toBeUndefined()
+    const twice = await push({
+      templates: [
+        { name: good, ...order },
+        { name: good, ...order },
+      ],
+    })
+    expect(twice.body.message).toContain(`two templates with the name ${good}`)
+  })
+
+  it('undoes the templates before one without room', async () => {
+    const other = await world().signup()
+    const otherKey = (await world().key(other)).key
+    const many = (from: number, count: number) =>
+      Array.from({ length: count }, (_, i) => ({
+        name: `t-${from + i}`,
+        variants: [sms('en', 'a')],
+      }))
+    const put = (templates: object[]) =>
+      world().call('POST', `${TEMPLATES}/push`, {
+        key: otherKey,
+        json: { templates, publish: false },
+      })
+    const step = LIMITS.template_push
+    for (let from = 0; from < LIMITS.templates; from += step) {
+      const answer = await put(
+        many(from, Math.min(step, LIMITS.templates - from) - (from === 0 ? 1 : 0)),
+      )
+      expect(answer.status, answer.text).toBe(200)
+    }
+    const over = await put(many(LIMITS.templates, 2))
+    expect([over.status, over.body.message]).toEqual([
+      400,
+      expect.stringContaining(`at most ${LIMITS.templates} templates`),
+    ])
+    const path = `${TEMPLATES}/t-${LIMITS.templates}`
+    expect((await world().call('GET', path, { key: otherKey })).status).toBe(404)
+    expect((await put(many(LIMITS.templates, 1))).status).toBe(200)
   })
 })

@@ -75,6 +75,8 @@ export const ENDPOINTS = {
   },
   templates: {
     create: { method: 'POST', path: '/api/v1/templates', auth: 'jwt_or_api_key', body: true, has: 'template' },
+    push: { method: 'POST', path: '/api/v1/templates/push', auth: 'jwt_or_api_key', body: true, has: 'templates' },
+    preview: { method: 'POST', path: '/api/v1/templates/preview', auth: 'jwt_or_api_key', body: true, has: 'preview' },
     list: { method: 'GET', path: '/api/v1/templates', auth: 'jwt_or_api_key', query: true, list: 'templates' },
     get: { method: 'GET', path: '/api/v1/templates/:name', auth: 'jwt_or_api_key', has: 'template' },
     update: { method: 'PUT', path: '/api/v1/templates/:name', auth: 'jwt_or_api_key', body: true, has: 'template' },

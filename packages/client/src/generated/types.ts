@@ -457,6 +457,18 @@ export interface Pagination {
   limit: number
 }
 
+/** `PushedTemplate` in JSON. */
+export interface PushedTemplate {
+  name: string
+  change: 'created' | 'updated' | 'unchanged'
+  /** The fields of the draft that changed. */
+  changed: string[]
+  /** Whether it became a new version. */
+  is_published: boolean
+  /** The latest version afterwards. */
+  version: number | null
+}
+
 /** `ReceivedMessage` in JSON. */
 export interface ReceivedMessage {
   id: string
@@ -598,6 +610,19 @@ export interface Template {
   published_at: string | null
   created_at: string
   updated_at: string
+}
+
+/** `TemplatePreview` in JSON. */
+export interface TemplatePreview {
+  channel: Channel
+  /** The locale of the variant that was used. */
+  locale: string
+  content: Record<string, unknown>
+  /** The variables without a value, at most 100. Their places are empty; a send would be refused. */
+  missing: string[]
+  encoding: 'GSM-7' | 'UCS-2' | null
+  /** Only for sms. */
+  segments: number | null
 }
 
 /** `TemplateUse` in JSON. */
@@ -1747,6 +1772,57 @@ export interface TemplatesCreateBody {
   variants: TemplateVariant[]
 }
 
+/** The body of `POST /api/v1/templates/push`. */
+export interface TemplatesPushBody {
+  templates: {
+    name: string
+    description?: string | undefined
+    category?: 'marketing' | 'transactional' | undefined
+    /** The last locale of the fall-back, which every channel of the template must have. Default: the locale of the first variant. */
+    default_locale?: string | undefined
+    variables?: {
+      name: string
+      type: 'text' | 'number' | 'boolean' | 'list'
+      /** The value without one in the request. Not for a list. */
+      fallback?: string | number | boolean | undefined
+      /** A value for previews; not used to send. */
+      example?: unknown | undefined
+    }[] | undefined
+    /** One for each channel and locale, with placeholders. */
+    variants: TemplateVariant[]
+  }[]
+  /** Whether drafts that differ from their latest version are published. */
+  publish?: boolean | undefined
+  /** Whether the request is only checked, and the answer says what it would do. */
+  dry_run?: boolean | undefined
+}
+
+/** The body of `POST /api/v1/templates/preview`. */
+export interface TemplatesPreviewBody {
+  name?: string | undefined
+  /** Default: the draft. */
+  version?: number | undefined
+  /** A template that is not stored, in place of `name`. */
+  template?: {
+    /** The last locale of the fall-back, which every channel of the template must have. Default: the locale of the first variant. */
+    default_locale?: string | undefined
+    variables?: {
+      name: string
+      type: 'text' | 'number' | 'boolean' | 'list'
+      /** The value without one in the request. Not for a list. */
+      fallback?: string | number | boolean | undefined
+      /** A value for previews; not used to send. */
+      example?: unknown | undefined
+    }[] | undefined
+    /** One for each channel and locale, with placeholders. */
+    variants: TemplateVariant[]
+  } | undefined
+  channel: Channel
+  locale?: string | undefined
+  /** Strings of at most 10000 characters, numbers, booleans, and lists of at most 1000 such values or objects. */
+  variables?: Record<string, unknown> | undefined
+}
+
 /** The answer of `GET /api/v1/templates`. */
 export interface TemplatesListData {
   templates: ListedTemplate[]
@@ -1807,6 +1883,10 @@ export interface TemplatesVersionsQuery {
 export interface TemplatesResource {
   /** Create a template as a draft. Messages use it once it is published. */
   create(body: TemplatesCreateBody, options?: CallOptions): Call<{ template: Template }>
+  /** Create, change and publish templates together. All of them or, on an error, none. A template of the workspace that the request does not name stays as it is. The order of variants does not count as a change. */
+  push(body: TemplatesPushBody, options?: CallOptions): Call<{ templates: PushedTemplate[] }>
+  /** Show what a template becomes with values. The same content, to the byte, as a send with these values. A variable without a value and without a fallback takes its example. Nothing is stored or sent. */
+  preview(body: TemplatesPreviewBody, options?: CallOptions): Call<{ preview: TemplatePreview }>
   /** List templates, newest first. */
   list(query?: TemplatesListQuery, options?: CallOptions): List<TemplatesListData, ListedTemplate>
   /** Get one template with its draft. */

@@ -714,6 +714,32 @@ export const EXAMPLES: Examples<typeof api> = {
       data: { template: { ...publishedTemplate, is_changed: true } },
     },
     publish: { body: {}, data: { version: templateVersion } },
+    push: {
+      body: { templates: [newTemplate] },
+      data: {
+        templates: [
+          { name: 'order-ready', change: 'created', changed: [], is_published: true, version: 1 },
+        ],
+      },
+    },
+    preview: {
+      body: {
+        name: 'order-ready',
+        channel: 'sms',
+        locale: 'de-AT',
+        variables: { name: 'Asha', order_id: 'A1' },
+      },
+      data: {
+        preview: {
+          channel: 'sms',
+          locale: 'de',
+          content: { text: 'Hallo Asha, Bestellung A1 ist bereit' },
+          missing: [],
+          encoding: 'GSM-7',
+          segments: 1,
+        },
+      },
+    },
     versions: { data: { versions: [listedVersion], pagination: onePage, next_after: null } },
     version: { data: { version: templateVersion } },
     delete: done('Template deleted'),

@@ -231,6 +231,9 @@ export const LIMITS = {
   template_variants: 100,
   /** All variants of one template as JSON: what a request of a template may have. */
   template_body_bytes: MB,
+  /** Templates in one push, which is one transaction. */
+  template_push: 200,
+  template_push_bytes: 4 * MB,
   /** All versions of a workspace, as JSON in UTF-8. */
   template_versions_bytes: 256 * MB,
   /** The longest HTML of a template of which a plain text is made: at most 40 ms. */

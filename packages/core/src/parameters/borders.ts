@@ -383,6 +383,8 @@ function templateBorders(api: Api['templates']) {
     get: takes(workspaceId, one),
     update: takes(workspaceId, one, body(api.update), actor),
     publish: takes(workspaceId, one, body(api.publish), actor),
+    push: takes(workspaceId, body(api.push), actor),
+    preview: takes(workspaceId, body(api.preview)),
     versions: takes(workspaceId, one, slice),
     version: takes(workspaceId, one, checked<number>('version', z.int().min(1))),
     delete: takes(workspaceId, one, actor),

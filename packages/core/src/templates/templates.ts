@@ -1,4 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { assertCredentialHolds } from '../api-keys/credential.ts'
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import type { Body, BodyIn, Form } from '../contract/endpoints/endpoint.ts'
@@ -11,7 +12,9 @@ import type {
   templates as endpoints,
   ListedTemplate,
   ListedVersion,
+  PushedTemplate,
   Template,
+  TemplatePreview,
   TemplateVersion,
 } from '../contract/resources/templates.ts'
 import type { TemplateRow, TemplateVersionRow } from '../rows/rows.ts'
@@ -20,6 +23,7 @@ import { contentTemplate } from '../rules/template.ts'
 import { textOfHtml } from '../rules/text-of-html.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
+import { previewOf } from './use-template.ts'
 
 /** Stored templates of messages: drafts, and versions that never change. */
 export interface Templates<F extends Form = 'given'> {
@@ -66,6 +70,25 @@ export interface Templates<F extends Form = 'given'> {
   ): Promise<{ versions: ListedVersion[]; total: number; next_after: string | null }>
   /** One version, also of a deleted template. @throws SvcError `not_found` */
   version(workspaceId: string, name: string, version: number): Promise<TemplateVersion>
+  /**
+   * Creates, changes and publishes templates in one transaction: all of them, or on an error none. With `dry_run` it only
+   * returns what it would do.
+   * @throws SvcError in the same cases as `create` and `publish`; the message begins with the name of the template.
+   */
+  push(
+    workspaceId: string,
+    request: BodyIn<typeof endpoints.push, F>,
+    actor?: Actor,
+  ): Promise<PushedTemplate[]>
+  /**
+   * Returns what a draft, a version, or a template that is not stored becomes with values.
+   * @throws SvcError `validation_error` for an unknown name or version, a fault of the template, or a content that a send
+   *   would refuse.
+   */
+  preview(
+    workspaceId: string,
+    request: BodyIn<typeof endpoints.preview, F>,
+  ): Promise<TemplatePreview>
   /** Removes the draft; messages cannot use the template any more. @throws SvcError in the same cases as `get` */
   delete(workspaceId: string, name: string, actor?: Actor): Promise<void>
 }
@@ -97,37 +120,18 @@ export function createTemplates({
 
   return {
     async create(workspaceId, request, actor = SERVICE) {
-      const { name, description = null, category, variables, variants } = request
-      const default_locale = request.default_locale ?? (variants[0] as StoredVariant).locale
-      const draft = { description, category, default_locale, variables, variants }
+      const { name } = request
+      const draft = newDraft(request)
       await checkDraft(draft)
       return storage.write(async (stores) => {
         await assertCredentialHolds(stores, workspaceId, actor, 'send')
-        const { templates, audit } = stores
+        const { templates } = stores
         const known = await templates.lock(workspaceId, name)
         if (known && known.deleted_at === null) {
           throw invalid('name', `A template has the name ${name} already`)
         }
         if ((await templates.count(workspaceId)) >= LIMITS.templates) throw tooMany()
-        const at = runtime.now()
-        const row: TemplateRow = {
-          workspace_id: workspaceId,
-          name,
-          id: runtime.id(),
-          ...draft,
-          kinds: kindsOf(draft),
-          // A deleted template with this name has versions, which keep their numbers.
-          version: null,
-          is_changed: true,
-          published_at: null,
-          created_at: at,
-          updated_at: at,
-          deleted_at: null,
-        }
-        if (known) await templates.change(workspaceId, name, row)
-        else await templates.insert(row)
-        await audit.record(entry(actor, row, 'template.created'))
-        return recordOf(row)
+        return recordOf(await insert(stores, actor, { workspaceId, name, draft, known }))
       })
     },
     async list(workspaceId, page) {
@@ -147,21 +151,12 @@ export function createTemplates({
       await checkDraft(changed(before, request))
       return storage.write(async (stores) => {
         await assertCredentialHolds(stores, workspaceId, actor, 'send')
-        const { templates, audit } = stores
-        const row = live(await templates.lock(workspaceId, name))
+        const row = live(await stores.templates.lock(workspaceId, name))
         const draft = changed(row, request)
         checkLocales(draft)
         const names = FIELDS.filter((field) => !isSame(draft[field], row[field]))
         if (names.length === 0) return recordOf(row)
-        const change = {
-          ...draft,
-          kinds: kindsOf(draft),
-          is_changed: true,
-          updated_at: runtime.now(),
-        }
-        await templates.change(workspaceId, name, change)
-        await audit.record(entry(actor, row, 'template.updated', { changed: names }))
-        return recordOf({ ...row, ...change })
+        return recordOf(await change(stores, actor, { row, draft, names }))
       })
     },
     async publish(workspaceId, name, { version: wanted } = {}, actor = SERVICE) {
@@ -170,41 +165,35 @@ export function createTemplates({
       const plain_texts = await plainTextsOf(source.variants)
       return storage.write(async (stores) => {
         await assertCredentialHolds(stores, workspaceId, actor, 'send')
-        const { templates, audit } = stores
-        const row = live(await templates.lock(workspaceId, name))
+        const row = live(await stores.templates.lock(workspaceId, name))
         if (wanted === undefined && !isSame(draftOf(row), draftOf(before))) {
           throw new SvcError('rate_limit_exceeded', 'The draft changed meanwhile. Try again.', {
             retry_after_s: 1,
           })
         }
         const draft = draftOf(source)
-        const at = runtime.now()
-        const settled = { ...draft, kinds: kindsOf(draft), is_changed: false, updated_at: at }
-        const latest =
-          row.version === null ? null : await templates.version(workspaceId, name, row.version)
-        if (latest && isSame(draftOf(latest), draft)) {
-          await templates.change(workspaceId, name, settled)
-          return versionOf(latest)
-        }
-        const size_bytes = sizeOf(draft) + sizeOf(plain_texts)
-        if (!(await hasRoom(templates, workspaceId, size_bytes))) throw noRoom()
-        const [newest] = await templates.versions(workspaceId, name, { limit: 1, offset: 0 })
-        const version: TemplateVersionRow = {
-          workspace_id: workspaceId,
-          name,
-          version: (newest?.version ?? 0) + 1,
-          ...draft,
-          plain_texts,
-          size_bytes,
-          published_at: at,
-        }
-        await templates.insertVersion(version)
-        const change = { ...settled, version: version.version, published_at: at }
-        await templates.change(workspaceId, name, change)
-        const details = { version: version.version }
-        await audit.record(entry(actor, row, 'template.published', details))
+        const { version } = await publishDraft(stores, actor, { row, draft, plain_texts })
         return versionOf(version)
       })
+    },
+    async push(workspaceId, { templates: given, publish, dry_run }, actor = SERVICE) {
+      const wanted: Wanted[] = []
+      for (const { name, ...request } of given) {
+        const draft = newDraft(request)
+        const plain_texts = await ofTemplate(name, () => checkDraft(draft))
+        wanted.push({ name, draft, plain_texts })
+      }
+      if (dry_run) return planned(workspaceId, wanted, publish)
+      const done = await storage.write(async (stores) => {
+        await assertCredentialHolds(stores, workspaceId, actor, 'send')
+        return pushAll(stores, actor, { workspaceId, wanted, publish })
+      })
+      return wanted.map(({ name }) => done.get(name) as PushedTemplate)
+    },
+    async preview(workspaceId, { name, version, template, ...use }) {
+      const draft = template ? newDraft(template) : await stored(workspaceId, name ?? '', version)
+      const plain_texts = await (template ? checkDraft(draft) : plainTextsOf(draft.variants))
+      return previewOf({ ...draft, name: name ?? '', version: version ?? 0, plain_texts }, use)
     },
     async versions(workspaceId, name, { after, ...page }) {
       const below = after === undefined ? undefined : readVersion(after)
@@ -237,12 +226,213 @@ export function createTemplates({
     },
   }
 
+  async function insert(
+    { templates, audit }: Writes,
+    actor: Actor,
+    {
+      workspaceId: workspace_id,
+      name,
+      draft,
+      known,
+    }: { workspaceId: string; name: string; draft: Draft; known: TemplateRow | null },
+  ): Promise<TemplateRow> {
+    const at = runtime.now()
+    const row: TemplateRow = {
+      workspace_id,
+      name,
+      id: runtime.id(),
+      ...draft,
+      kinds: kindsOf(draft),
+      // A deleted template with this name has versions, which keep their numbers.
+      version: null,
+      is_changed: true,
+      published_at: null,
+      created_at: at,
+      updated_at: at,
+      deleted_at: null,
+    }
+    if (known) await templates.change(workspace_id, name, row)
+    else await templates.insert(row)
+    await audit.record(entry(actor, row, 'template.created'))
+    return row
+  }
+
+  async function change(
+    { templates, audit }: Writes,
+    actor: Actor,
+    { row, draft, names }: { row: TemplateRow; draft: Draft; names: readonly string[] },
+  ): Promise<TemplateRow> {
+    const kinds = kindsOf(draft)
+    const changes = { ...draft, kinds, is_changed: true, updated_at: runtime.now() }
+    await templates.change(row.workspace_id, row.name, changes)
+    await audit.record(entry(actor, row, 'template.updated', { changed: names }))
+    return { ...row, ...changes }
+  }
+
+  async function pushAll(
+    stores: Writes,
+    actor: Actor,
+    { workspaceId, wanted, publish }: { workspaceId: string; wanted: Wanted[]; publish: boolean },
+  ): Promise<Map<string, PushedTemplate>> {
+    const { templates } = stores
+    let room = LIMITS.templates - (await templates.count(workspaceId))
+    const done = new Map<string, PushedTemplate>()
+    // In the order of the names, so that pushes at the same time wait for each other without a deadlock.
+    for (const one of wanted.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+      const { name, plain_texts } = one
+      const known = await templates.lock(workspaceId, name)
+      const plan = await planOf(templates, known, one, publish)
+      const { draft, result } = plan
+      let row = plan.row
+      if (row === null) {
+        if (--room < 0) throw tooMany()
+        row = await insert(stores, actor, { workspaceId, name, draft, known })
+      } else if (result.change === 'updated') {
+        row = await change(stores, actor, { row, draft, names: result.changed })
+      }
+      if (publish && row.is_changed) {
+        await ofTemplate(name, () => publishDraft(stores, actor, { row, draft, plain_texts }))
+      }
+      done.set(name, result)
+    }
+    return done
+  }
+
+  async function planned(
+    workspaceId: string,
+    wanted: readonly Wanted[],
+    publish: boolean,
+  ): Promise<PushedTemplate[]> {
+    const { templates } = storage.read
+    let room = LIMITS.templates - (await templates.count(workspaceId))
+    const results: PushedTemplate[] = []
+    for (const one of wanted) {
+      const known = await templates.byName(workspaceId, one.name)
+      const { row, result } = await planOf(templates, known, one, publish)
+      if (row === null && --room < 0) throw tooMany()
+      results.push(result)
+    }
+    return results
+  }
+
+  /** Makes a version of the draft, unless it equals the latest version. */
+  async function publishDraft(
+    { templates, audit }: Writes,
+    actor: Actor,
+    { row, draft, plain_texts }: { row: TemplateRow; draft: Draft; plain_texts: PlainTexts },
+  ): Promise<{ version: TemplateVersionRow; is_new: boolean }> {
+    const { workspace_id, name } = row
+    const at = runtime.now()
+    const settled = { ...draft, kinds: kindsOf(draft), is_changed: false, updated_at: at }
+    const latest = await latestOf(templates, row)
+    if (latest && isSame(draftOf(latest), draft)) {
+      await templates.change(workspace_id, name, settled)
+      return { version: latest, is_new: false }
+    }
+    const size_bytes = sizeOf(draft) + sizeOf(plain_texts)
+    if (!(await hasRoom(templates, workspace_id, size_bytes))) throw noRoom()
+    const [newest] = await templates.versions(workspace_id, name, { limit: 1, offset: 0 })
+    const version: TemplateVersionRow = {
+      workspace_id,
+      name,
+      version: (newest?.version ?? 0) + 1,
+      ...draft,
+      plain_texts,
+      size_bytes,
+      published_at: at,
+    }
+    await templates.insertVersion(version)
+    const changes = { ...settled, version: version.version, published_at: at }
+    await templates.change(workspace_id, name, changes)
+    const details = { version: version.version }
+    await audit.record(entry(actor, row, 'template.published', details))
+    return { version, is_new: true }
+  }
+
+  async function stored(workspaceId: string, name: string, version?: number): Promise<Draft> {
+    const row = await storage.read.templates.byName(workspaceId, name)
+    if (!row || row.deleted_at) throw invalid('name', `No template has the name ${name}`)
+    return sourceFor(row, version)
+  }
+
   async function sourceFor(row: TemplateRow, wanted: number | undefined): Promise<Draft> {
     if (wanted === undefined) return row
     const found = await storage.read.templates.version(row.workspace_id, row.name, wanted)
     if (!found) throw invalid('version', `Template ${row.name} has no version ${wanted}`)
     return found
   }
+}
+
+type Writes = Parameters<Parameters<Storage['write']>[0]>[0]
+type TemplateReads = Storage['read']['templates']
+type PlainTexts = TemplateVersionRow['plain_texts']
+
+/** A template of a push. */
+interface Wanted {
+  name: string
+  draft: Draft
+  plain_texts: PlainTexts
+}
+
+/** What a push does to one template. `row`: null if it creates it. */
+async function planOf(
+  templates: TemplateReads,
+  known: TemplateRow | null,
+  { name, draft: wanted }: Wanted,
+  publish: boolean,
+): Promise<{ row: TemplateRow | null; draft: Draft; result: PushedTemplate }> {
+  const row = known?.deleted_at === null ? known : null
+  const changed = row
+    ? FIELDS.filter((field) => !isDeepStrictEqual(sorted(row)[field], sorted(wanted)[field]))
+    : []
+  const change = row === null ? 'created' : changed.length > 0 ? 'updated' : 'unchanged'
+  const draft = row && change === 'unchanged' ? draftOf(row) : wanted
+  const latest = row && (await latestOf(templates, row))
+  const is_published = publish && !(latest && isSame(draftOf(latest), draft))
+  const newest =
+    known && is_published
+      ? await templates.versions(known.workspace_id, name, { limit: 1, offset: 0 })
+      : []
+  const version = is_published ? (newest[0]?.version ?? 0) + 1 : (latest?.version ?? null)
+  return { row, draft, result: { name, change, changed, is_published, version } }
+}
+
+/** With its variants in one order. */
+function sorted(draft: Draft): Draft {
+  const keyOf = ({ channel, locale }: StoredVariant) => `${channel} ${locale}`
+  return {
+    ...draft,
+    variants: draft.variants.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)),
+  }
+}
+
+/** Runs `work`. The message of an error begins with the name of the template then. */
+async function ofTemplate<T>(name: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof SvcError) || error.code !== 'validation_error') throw error
+    throw invalid('templates', `${name}: ${error.message}`)
+  }
+}
+
+async function latestOf(
+  templates: TemplateReads,
+  { workspace_id, name, version }: TemplateRow,
+): Promise<TemplateVersionRow | null> {
+  return version === null ? null : templates.version(workspace_id, name, version)
+}
+
+function newDraft({
+  description = null,
+  category = 'transactional',
+  variables,
+  variants,
+  default_locale = (variants[0] as StoredVariant).locale,
+}: Pick<Draft, 'variables' | 'variants'> & {
+  [K in 'description' | 'category' | 'default_locale']?: Draft[K] | undefined
+}): Draft {
+  return { description, category, default_locale, variables, variants }
 }
 
 const FIELDS = ['description', 'category', 'default_locale', 'variables', 'variants'] as const
@@ -266,7 +456,7 @@ function sizeOf(value: unknown): number {
 
 /** Versions of deleted templates are removed if their space is needed. */
 async function hasRoom(
-  templates: Parameters<Parameters<Storage['write']>[0]>[0]['templates'],
+  templates: Writes['templates'],
   workspaceId: string,
   size_bytes: number,
 ): Promise<boolean> {
@@ -277,8 +467,11 @@ async function hasRoom(
   return fits()
 }
 
-/** @throws SvcError `validation_error` for a fault that a message would have, or a draft that is too large. */
-async function checkDraft(draft: Draft): Promise<void> {
+/**
+ * Returns the plain texts of the e-mails.
+ * @throws SvcError `validation_error` for a fault that a message would have, or a draft that is too large.
+ */
+async function checkDraft(draft: Draft): Promise<PlainTexts> {
   checkLocales(draft)
   if (sizeOf(draft) > LIMITS.template_body_bytes) {
     const max = LIMITS.template_body_bytes
@@ -288,7 +481,7 @@ async function checkDraft(draft: Draft): Promise<void> {
     contentTemplate(content, { has_blocks: true, place: `variants.${index}.content` })
     await turn()
   }
-  await plainTextsOf(draft.variants)
+  return plainTextsOf(draft.variants)
 }
 
 function checkLocales({ variants, default_locale }: Draft): void {
@@ -304,7 +497,7 @@ function checkLocales({ variants, default_locale }: Draft): void {
 }
 
 /** The plain texts of the e-mails without one, which have placeholders as the HTML has. */
-async function plainTextsOf(variants: readonly StoredVariant[]): Promise<Record<string, string>> {
+async function plainTextsOf(variants: readonly StoredVariant[]): Promise<PlainTexts> {
   const texts: Record<string, string> = {}
   for (const [index, { channel, locale, content }] of variants.entries()) {
     const { html, text } = content as EmailContent

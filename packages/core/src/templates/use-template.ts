@@ -1,10 +1,17 @@
 import * as z from 'zod'
 import { decode } from '../contract/endpoints/decode.ts'
 import { invalid } from '../contract/errors.ts'
+import { LIMITS } from '../contract/limits.ts'
 import type { BulkRequest, TemplateBulkRequest } from '../contract/resources/bulk-request.ts'
-import { type Channel, type Content, contents } from '../contract/resources/content.ts'
+import {
+  type Channel,
+  type Content,
+  contents,
+  type SmsContent,
+} from '../contract/resources/content.ts'
 import type { SendRequest, TemplateRequest } from '../contract/resources/send-request.ts'
 import type {
+  TemplatePreview,
   TemplateUse,
   TemplateValue,
   TemplateVariable,
@@ -13,7 +20,14 @@ import type {
 import type { TemplateVersionRow } from '../rows/rows.ts'
 import type { StoredVariant } from '../rows/templates.ts'
 import { contentTemplate, type LookUp, namesOf } from '../rules/template.ts'
+import { countSegments, encodingOf } from '../sms/segments.ts'
 import type { Reads } from '../storage/ports/storage.ts'
+
+/** What a message reads of a version. */
+type VersionContent = Pick<
+  TemplateVersionRow,
+  'name' | 'version' | 'variables' | 'variants' | 'default_locale' | 'plain_texts'
+>
 
 /** A stored template for one channel and one locale, with the values of a request. */
 export interface TemplateSource {
@@ -35,6 +49,14 @@ export async function sourceOf(
 ): Promise<TemplateSource> {
   const row = await templates.usable(workspaceId, use.name, use.version)
   if (!row) throw await missing(templates, workspaceId, use)
+  return sourceIn(row, { channel, template: use })
+}
+
+/** The source in a version, or in what would be a version. @throws SvcError in the same cases as `sourceOf` */
+function sourceIn(
+  row: VersionContent,
+  { channel, template: use }: { channel: Channel; template: Omit<TemplateUse, 'name'> },
+): TemplateSource {
   const variant = variantFor(row, channel, use.locale)
   const { variables = {} } = use
   for (const declared of row.variables) checkType(declared, own(variables, declared.name))
@@ -49,13 +71,44 @@ export async function sourceOf(
 /** The request with the filled-in content. @throws SvcError `validation_error` that names the variables without a value. */
 export function filledRequest(
   { template: _, ...request }: TemplateRequest,
-  { content: unfilled, lookUp }: TemplateSource,
+  source: TemplateSource,
 ): SendRequest {
-  const names = new Set<string>()
-  const content = contentTemplate(unfilled, { has_blocks: true }).fill(lookUp, names)
-  if (names.size > 0) throw invalid('template.variables', `No value for ${namesOf(names)}`)
-  decode(z.object({ content: contents[request.channel] }), { content })
+  const { content, missing } = fillContent(request.channel, source)
+  if (missing.size > 0) throw invalid('template.variables', `No value for ${namesOf(missing)}`)
   return { ...request, content } as SendRequest
+}
+
+/** A content without missing values is checked as that of a request. */
+function fillContent(channel: Channel, { content: unfilled, lookUp }: TemplateSource) {
+  const missing = new Set<string>()
+  const content = contentTemplate(unfilled, { has_blocks: true }).fill(lookUp, missing)
+  if (missing.size === 0) decode(z.object({ content: contents[channel] }), { content })
+  return { content, missing }
+}
+
+/**
+ * What a version becomes with values; variables without a value and a fallback take their examples.
+ * @throws SvcError in the same cases as `sourceOf`, and for a content that a send would refuse.
+ */
+export function previewOf(
+  row: VersionContent,
+  { channel, ...use }: Pick<TemplateUse, 'locale' | 'variables'> & { channel: Channel },
+): TemplatePreview {
+  const source = sourceIn(row, { channel, template: use })
+  const examples = new Map(row.variables.map(({ name, example }) => [name, example ?? null]))
+  const { content, missing } = fillContent(channel, {
+    ...source,
+    lookUp: (name) => source.lookUp(name) ?? (examples.get(name) as TemplateValue) ?? null,
+  })
+  const text = channel === 'sms' ? (content as SmsContent).text : null
+  return {
+    channel,
+    locale: source.used.locale,
+    content,
+    missing: [...missing].slice(0, LIMITS.bulk_variables),
+    encoding: text === null ? null : encodingOf(text),
+    segments: text === null ? null : countSegments(text),
+  }
 }
 
 /** The bulk with the content of the template, whose placeholders are filled in for each recipient. */
@@ -83,7 +136,7 @@ function checkType({ name, type }: TemplateVariable, value: TemplateValue): void
 
 /** The variant for the locale or, in this order, a shorter locale, the default locale. */
 function variantFor(
-  { name, variants, default_locale }: TemplateVersionRow,
+  { name, variants, default_locale }: VersionContent,
   channel: Channel,
   wanted: string = default_locale,
 ): StoredVariant {
@@ -102,7 +155,7 @@ function localesFrom(locale: string): string[] {
 }
 
 function withPlainText(
-  { plain_texts }: TemplateVersionRow,
+  { plain_texts }: VersionContent,
   { channel, locale, content }: StoredVariant,
 ): Content {
   const text = channel === 'email' && Object.hasOwn(plain_texts, locale) && plain_texts[locale]

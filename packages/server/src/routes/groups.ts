@@ -163,6 +163,12 @@ function templateRoutes({ templates }: DecodedCore): Handlers<typeof api.templat
     async publish({ workspace_id, params, body, actor }) {
       return { version: await templates.publish(workspace_id, params.name, body, actor) }
     },
+    async push({ workspace_id, body, actor }) {
+      return { templates: await templates.push(workspace_id, body, actor) }
+    },
+    async preview({ workspace_id, body }) {
+      return { preview: await templates.preview(workspace_id, body) }
+    },
     async versions({ workspace_id, params, query }) {
       const { versions, total, next_after } = await templates.versions(
         workspace_id,

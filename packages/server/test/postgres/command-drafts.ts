@@ -439,6 +439,29 @@ function contactDrafts(
         ],
       },
     }),
+    'templates.push': ({ templates }) => ({
+      json: {
+        templates: [
+          {
+            name: once(2) ? (templates.at(-1) ?? 'unknown') : `pushed-${++count}`,
+            variants: [
+              { channel: 'sms', locale: 'de', content: { text: 'Hallo {{name|Sie}}' } },
+              { channel: 'sms', locale: 'en', content: { text: `Pushed ${below(3)}` } },
+            ],
+            default_locale: 'en',
+          },
+        ],
+        publish: once(2),
+        dry_run: once(3),
+      },
+    }),
+    'templates.preview': ({ templates }) => ({
+      json: {
+        name: templates.at(-1),
+        channel: pick(['sms', 'email']),
+        variables: { name: 'Asha' },
+      },
+    }),
     'templates.list': () => ({ query: page() }),
     'templates.get': ({ templates }) => ({ id: templates.at(-1) }),
     'templates.update': ({ templates }) => ({

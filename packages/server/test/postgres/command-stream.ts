@@ -82,6 +82,8 @@ const BEFORE: Record<string, readonly string[]> = {
   'templates.get': ['templates.create'],
   'templates.update': ['templates.create'],
   'templates.publish': ['templates.create'],
+  'templates.push': ['templates.create'],
+  'templates.preview': ['templates.create'],
   'templates.versions': ['templates.create', 'templates.publish'],
   'templates.version': ['templates.create', 'templates.publish'],
   'templates.delete': ['templates.create', 'templates.create', 'templates.publish'],

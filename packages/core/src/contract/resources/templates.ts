@@ -4,7 +4,8 @@ import { afterText, listQuery, nextAfter, pagination } from '../endpoints/paging
 import { text, timestamp, uuid } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
 import { CHANNELS, type Channel, type Content, contentTemplates } from './content.ts'
-import { locale, templateName } from './template-use.ts'
+import { SMS_ENCODINGS } from './message.ts'
+import { locale, templateName, templateValues } from './template-use.ts'
 
 export * from './template-use.ts'
 
@@ -183,6 +184,68 @@ export const listedVersion = templateVersion
 /** A version in a list. */
 export type ListedVersion = z.output<typeof listedVersion>
 
+const newTemplate = z.object({
+  name: templateName,
+  description: description.optional(),
+  category: category.default('transactional'),
+  default_locale: defaultLocale.optional(),
+  variables: variables.default(() => []),
+  variants,
+})
+
+const pushedTemplates = z
+  .array(newTemplate)
+  .min(1)
+  .max(LIMITS.template_push)
+  .superRefine((list, ctx) => {
+    const names = new Set<string>()
+    for (const [index, { name }] of list.entries()) {
+      const message = `There are two templates with the name ${name}`
+      if (names.has(name)) ctx.addIssue({ code: 'custom', path: [index, 'name'], message })
+      names.add(name)
+    }
+  })
+
+/** What a push does to the draft of a template. */
+export const TEMPLATE_CHANGES = ['created', 'updated', 'unchanged'] as const
+
+/** What a push did, or would do, to one template. */
+export const pushedTemplate = z
+  .object({
+    name: z.string().meta({ example: 'order-ready' }),
+    change: z.enum(TEMPLATE_CHANGES),
+    changed: z.array(z.string()).meta({
+      description: 'The fields of the draft that changed.',
+      example: ['variants'],
+    }),
+    is_published: z.boolean().meta({ description: 'Whether it became a new version.' }),
+    version: z.int().nullable().meta({ description: 'The latest version afterwards.' }),
+  })
+  .meta({ id: 'PushedTemplate' })
+
+/** What a push did, or would do, to one template. */
+export type PushedTemplate = z.output<typeof pushedTemplate>
+
+/** A template with the values of a preview filled in. */
+export const templatePreview = z
+  .object({
+    channel: z.enum(CHANNELS),
+    locale: z.string().meta({ description: 'The locale of the variant that was used.' }),
+    content: z
+      .custom<Content>()
+      .meta({ type: 'object', additionalProperties: true, example: { text: 'Hi Asha' } }),
+    missing: z.array(z.string()).meta({
+      description: `The variables without a value, at most ${LIMITS.bulk_variables}. Their places are empty; a send would be refused.`,
+      example: ['order_id'],
+    }),
+    encoding: z.enum(SMS_ENCODINGS).nullable(),
+    segments: z.int().nullable().meta({ description: 'Only for sms.' }),
+  })
+  .meta({ id: 'TemplatePreview' })
+
+/** A template with the values of a preview filled in. */
+export type TemplatePreview = z.output<typeof templatePreview>
+
 const access = { auth: 'jwt_or_api_key', scope: 'manage_contacts', rate: 'general' } as const
 const NOT_FOUND = 'Template not found'
 const one = { params: z.object({ name: templateName }), not_found: NOT_FOUND } as const
@@ -195,17 +258,63 @@ export const templates = {
     path: '/api/v1/templates',
     status: 201,
     body_limit: LIMITS.template_body_bytes,
-    body: z.object({
-      name: templateName,
-      description: description.optional(),
-      category: category.default('transactional'),
-      default_locale: defaultLocale.optional(),
-      variables: variables.default(() => []),
-      variants,
-    }),
+    body: newTemplate,
     data: z.object({ template }),
     summary: 'Create a template as a draft',
     description: 'Messages use it once it is published.',
+  }),
+  push: endpoint({
+    ...access,
+    method: 'POST',
+    path: '/api/v1/templates/push',
+    status: 200,
+    body_limit: LIMITS.template_push_bytes,
+    body: z.object({
+      templates: pushedTemplates,
+      publish: z.boolean().default(true).meta({
+        description: 'Whether drafts that differ from their latest version are published.',
+      }),
+      dry_run: z.boolean().default(false).meta({
+        description: 'Whether the request is only checked, and the answer says what it would do.',
+      }),
+    }),
+    data: z.object({ templates: z.array(pushedTemplate) }),
+    summary: 'Create, change and publish templates together',
+    description:
+      'All of them or, on an error, none. A template of the workspace that the request does not name stays as it is. The order of variants does not count as a change.',
+  }),
+  preview: endpoint({
+    ...access,
+    method: 'POST',
+    path: '/api/v1/templates/preview',
+    status: 200,
+    body_limit: LIMITS.template_body_bytes + LIMITS.body_bytes,
+    body: z
+      .object({
+        name: templateName.optional(),
+        version: z.int().min(1).optional().meta({ description: 'Default: the draft.' }),
+        template: newTemplate
+          .omit({ name: true, description: true, category: true })
+          .optional()
+          .meta({
+            description: 'A template that is not stored, in place of `name`.',
+          }),
+        channel: z.enum(CHANNELS),
+        locale: locale.optional(),
+        variables: templateValues.optional(),
+      })
+      .refine(({ name, template }) => (name === undefined) !== (template === undefined), {
+        error: 'Give exactly one of name and template',
+      })
+      .refine(({ name, version }) => version === undefined || name !== undefined, {
+        path: ['version'],
+        error: 'version needs name',
+      }),
+    data: z.object({ preview: templatePreview }),
+    failures: ['validation_error'],
+    summary: 'Show what a template becomes with values',
+    description:
+      'The same content, to the byte, as a send with these values. A variable without a value and without a fallback takes its example. Nothing is stored or sent.',
   }),
   list: endpoint({
     ...access,
