@@ -65,6 +65,11 @@ export interface CoreOptions {
    * is kept. Default: never.
    */
   retention_days?: number | null | undefined
+  /**
+   * Age in days, 7 or more, at which finished messages, bulks, events, deliveries and received messages are removed while
+   * this process dispatches. The ledger is kept. Default: never.
+   */
+  history_days?: number | null | undefined
   /** Age in days, 7 or more, at which audit entries are removed while this process dispatches. Default 365. */
   audit_retention_days?: number | undefined
   /** Credits of a new workspace, as a decimal string. Default 0. */

@@ -49,6 +49,7 @@ import { readOptions } from './read-options.ts'
 import { createFiles, type Files } from './remote-files/remote-files.ts'
 import { createAuditRetention } from './retention/audit-retention.ts'
 import { createRecipients, type Recipients } from './retention/erasure.ts'
+import { createHistoryRetention } from './retention/history.ts'
 import { createRetention } from './retention/retention.ts'
 import type { Awaitable } from './runtime/awaitable.ts'
 import { withHarmlessTelemetry } from './runtime/harmless-telemetry.ts'
@@ -287,7 +288,7 @@ async function prepare(options: CoreOptions) {
 /** Opens the parts that several features share. */
 async function openParts(prepared: Awaited<ReturnType<typeof prepare>>, storage: Storage) {
   const { options, runtime, providers, tracing, targets, public_url, console_url, brand } = prepared
-  const { retention_days: days } = prepared
+  const { retention_days: days, history_days } = prepared
   const secrets = await openSecrets(prepared.keys, {
     storage,
     runtime,
@@ -328,6 +329,10 @@ async function openParts(prepared: Awaited<ReturnType<typeof prepare>>, storage:
     feed,
     files: createFiles(targets, prepared.attachments_max_bytes),
     retention: days === null ? null : createRetention({ storage, runtime, days }),
+    history:
+      history_days === null
+        ? null
+        : createHistoryRetention({ storage, runtime, days: history_days }),
     auditRetention: createAuditRetention({ storage, runtime, days: options.audit_retention_days }),
     mails: createOwnerMails({ storage, runtime, outbox, public_url, console_url, brand }),
     signupCreditsOn:
@@ -548,6 +553,7 @@ function dispatchParts(
     mails,
     lowBalance,
     retention,
+    history,
     auditRetention,
     txtLookup,
   }: Parts,
@@ -570,6 +576,7 @@ function dispatchParts(
       await storage.write(({ lowBalances }) => lowBalances.setDefault(lowBalance, at))
     },
     retention,
+    history,
     auditRetention,
     txtLookup,
   }

@@ -109,6 +109,7 @@ const CHECKS = {
   bulk_recipients_max: whole(1, LIMITS.bulk_recipients_max).optional(),
   attachments_max_mb: whole(1, LIMITS.email_attachments_bytes_max / MB).optional(),
   retention_days: whole(RETENTION_DAYS_MIN, RETENTION_DAYS_MAX).nullish(),
+  history_days: whole(RETENTION_DAYS_MIN, RETENTION_DAYS_MAX).nullish(),
   audit_retention_days: whole(RETENTION_DAYS_MIN, RETENTION_DAYS_MAX).optional(),
   signup_credits: credits.optional(),
   signup_credits_on: z.enum(['signup', 'verification']).optional(),
@@ -174,6 +175,7 @@ export function readOptions(options: CoreOptions) {
     public_url: checkedUrl('public_url', options.public_url ?? (() => 'http://127.0.0.1:3000')),
     console_url: options.console_url ? checkedUrl('console_url', options.console_url) : null,
     retention_days: options.retention_days ?? null,
+    history_days: options.history_days ?? null,
   }
 }
 

@@ -104,6 +104,7 @@ export async function startServer({
     signup_daily_limit: config.signup_daily_limit,
     low_balance: config.low_balance,
     retention_days: config.retention_days,
+    history_days: config.history_days,
     audit_retention_days: config.audit_retention_days,
     prices: config.prices,
     countries: config.countries,

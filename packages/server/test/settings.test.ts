@@ -76,6 +76,7 @@ test('defaults are those of the contract and of the core', () => {
 test('ranges are those of the contract and of the core', () => {
   const days = { min: RETENTION_DAYS_MIN, max: RETENTION_DAYS_MAX }
   expect(table.get('SVC_RETENTION_DAYS')).toMatchObject(days)
+  expect(table.get('SVC_HISTORY_DAYS')).toMatchObject(days)
   expect(table.get('SVC_AUDIT_RETENTION_DAYS')).toMatchObject(days)
   expect(table.get('SVC_BULK_RECIPIENTS_MAX')).toMatchObject({ max: LIMITS.bulk_recipients_max })
   const attachments = LIMITS.email_attachments_bytes_max / 2 ** 20

@@ -72,6 +72,7 @@ export function startDispatcher({
   watch,
   listeners,
   retention = null,
+  history = null,
   auditRetention = null,
   txtLookup = null,
   tracing = null,
@@ -104,6 +105,8 @@ export function startDispatcher({
   mailLowBalance?: (low: LowBalance) => void
   /** The retention of messages; null if messages are kept forever. */
   retention?: Retention | null
+  /** The removal of finished history; null if it is kept forever. */
+  history?: Retention | null
   /** The retention of the audit log; null if the audit log is kept forever. */
   auditRetention?: AuditRetention | null
   /** Looks up the records of sending domains; null: they are not checked again. */
@@ -138,7 +141,14 @@ export function startDispatcher({
     callsOf,
   })
   const messages = startLane(sending, log, telemetry, gate)
-  const sweeper = startSweeper({ storage, runtime, retention, auditRetention, txtLookup })
+  const sweeper = startSweeper({
+    storage,
+    runtime,
+    retention,
+    history,
+    auditRetention,
+    txtLookup,
+  })
   const lowBalances = startLowBalanceWatch({
     storage,
     runtime,
@@ -226,6 +236,7 @@ export function startSweeper({
   storage,
   runtime,
   retention = null,
+  history = null,
   auditRetention = null,
   txtLookup = null,
 }: {
@@ -233,6 +244,8 @@ export function startSweeper({
   runtime: Runtime
   /** The retention of messages; null if messages are kept forever. */
   retention?: Retention | null
+  /** The removal of finished history; null if it is kept forever. */
+  history?: Retention | null
   /** The retention of the audit log; null if the audit log is kept forever. */
   auditRetention?: AuditRetention | null
   /** Looks up the records of sending domains; null: they are not checked again. */
@@ -304,6 +317,7 @@ export function startSweeper({
     await alone('lots', () => expireLots(parts, now, CREDITS_STEP_MAX, isStopping))
     await alone('verifications', () => sweepVerifications(parts, STEP_MAX, isStopping))
     if (retention) await alone('retention', () => retention.apply(isStopping))
+    if (history) await alone('history', () => history.apply(isStopping))
     if (auditRetention) await alone('audit log', () => auditRetention.apply(isStopping))
     // Last, because name servers that do not answer take time.
     if (txtLookup) {

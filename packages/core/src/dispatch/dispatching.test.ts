@@ -157,6 +157,7 @@ function open(
       pauses.order.push('before')
     },
     retention: null,
+    history: null,
     auditRetention: { async apply() {} } as never,
     txtLookup: (async () => []) as never,
   }

@@ -71,6 +71,7 @@ export interface DispatchParts {
   /** Runs before the first claim. */
   beforeStart: () => Promise<void>
   retention: Retention | null
+  history: Retention | null
   auditRetention: AuditRetention
   txtLookup: TxtLookup
 }

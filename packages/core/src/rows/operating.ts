@@ -28,6 +28,22 @@ export function operatingTables(d: Dialect) {
     },
     (t) => [d.primaryKey({ columns: [t.workspace_id, t.kind] })],
   )
+  /**
+   * What was removed from a workspace's history. Its ledger entries stay, so that the sums prove which entries may be
+   * without a message or a bulk.
+   */
+  const removed_history = d.table('removed_history', {
+    workspace_id: d.text().primaryKey(),
+    /** The highest id of a removed message or bulk. */
+    last_id: d.text().notNull(),
+    messages: d.long().notNull(),
+    bulks: d.long().notNull(),
+    /** The sums of the entries of removed messages and bulks, in micro-credits: charged for messages, given back, charged for bulks. */
+    charged: d.long().notNull(),
+    refunded: d.long().notNull(),
+    charged_bulks: d.long().notNull(),
+    updated_at: d.time().notNull(),
+  })
   /** Audit entries. Each is written in the transaction of its change, without contents, recipients or secrets. */
   const audit_entries = d.table(
     'audit_entries',
@@ -53,7 +69,7 @@ export function operatingTables(d: Dialect) {
       d.index('audit_entries_id').on(t.id),
     ],
   )
-  return { dispatch_pauses, retention_marks, audit_entries }
+  return { dispatch_pauses, retention_marks, removed_history, audit_entries }
 }
 
 /** The waiting messages of a channel whose last attempt was with one provider, and the messages in flight to it. */

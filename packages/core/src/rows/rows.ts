@@ -49,6 +49,7 @@ export type TemplateRow = Row<'templates'>
 export type TemplateVersionRow = Row<'template_versions'>
 export type DispatchPauseRow = Row<'dispatch_pauses'>
 export type RetentionMarkRow = Row<'retention_marks'>
+export type RemovedHistoryRow = Row<'removed_history'>
 export type AuditEntryRow = Row<'audit_entries'>
 export type SecondFactorRow = Row<'second_factors'>
 export type PasskeyRow = Row<'passkeys'>

@@ -46,6 +46,19 @@ export function countNew(messages: readonly MessageRow[]): CountChange[] {
   return countChanges(messages.map(created))
 }
 
+/** The changes of the counts for messages that are removed from the history. */
+export function countRemoved(
+  messages: readonly Pick<
+    MessageRow,
+    'id' | 'workspace_id' | 'channel' | 'livemode' | 'created_at' | 'status'
+  >[],
+): CountChange[] {
+  return countChanges(messages.map(created)).map((change) => {
+    const { count, test_count } = change
+    return { ...change, count: -count, test_count: 0 - test_count, first_id: null, last_id: null }
+  })
+}
+
 function created({
   id,
   workspace_id,
@@ -53,7 +66,10 @@ function created({
   livemode,
   created_at,
   status,
-}: MessageRow): StatusChange {
+}: Pick<
+  MessageRow,
+  'id' | 'workspace_id' | 'channel' | 'livemode' | 'created_at' | 'status'
+>): StatusChange {
   return { id, workspace_id, channel, livemode, created_at, from: null, to: status }
 }
 

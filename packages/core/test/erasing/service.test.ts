@@ -155,6 +155,44 @@ it('delivers no erased event again', async () => {
   expect(recovered).toEqual({ recovered: 1, has_more: false })
 })
 
+it('does not find removed history, and goes on as before', async () => {
+  await core.close({ grace_ms: 0 })
+  core = await createCore({
+    database_url: `file:${join(folder, 'svc.db')}`,
+    history_days: 30,
+    threads: 0,
+    runtime: clock,
+  })
+  const { workspace_id } = identity
+  const send = () =>
+    core.messages.send(identity, { channel: 'sms', to: ASHA, content: { text: 'Hello' } })
+  const { data } = await send()
+  const { data: several } = await bulk(ASHA, '+255700000010', UNKNOWN)
+  await settled()
+  const { balance, held } = await core.credits.account(workspace_id)
+  const page = { limit: 10, offset: 0 }
+  expect(await core.messages.list(workspace_id, page)).toMatchObject({ total: 4 })
+  clock.advance(31 * DAY_MS)
+  await (await core.startDispatch()).sweep()
+
+  expect(await core.messages.list(workspace_id, page)).toMatchObject({ messages: [], total: 0 })
+  expect(await core.messages.bulks.list(workspace_id, page)).toMatchObject({ bulks: [] })
+  const { message_id } = data
+  const { bulk_id } = several
+  const notFound = { code: 'not_found' }
+  await expect(core.messages.get(workspace_id, message_id)).rejects.toMatchObject(notFound)
+  await expect(core.messages.timeline(workspace_id, message_id)).rejects.toMatchObject(notFound)
+  await expect(core.messages.bulks.get(workspace_id, bulk_id)).rejects.toMatchObject(notFound)
+  await expect(core.messages.bulks.retry(identity, bulk_id)).rejects.toMatchObject(notFound)
+  expect(await core.credits.account(workspace_id)).toMatchObject({ balance, held })
+  const { transactions } = await core.billing.transactions(workspace_id, page)
+  expect(transactions.map(({ type }) => type)).toEqual(['refund', 'send', 'send', 'grant'])
+
+  await send()
+  await settled()
+  expect(await core.messages.list(workspace_id, page)).toMatchObject({ total: 1 })
+})
+
 it('keeps everything where no days are set', async () => {
   const url = `file:${join(folder, 'other.db')}`
   const other = await createCore({ database_url: url, threads: 0, runtime: clock })

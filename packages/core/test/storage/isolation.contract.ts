@@ -259,6 +259,7 @@ export function isolationContract(open: OpenStorage): void {
         receivedMessages,
         webhooks,
         retention,
+        history: past,
         erasure,
         audit,
         eventLog,
@@ -277,6 +278,7 @@ export function isolationContract(open: OpenStorage): void {
       const part = { search: 'asha', tag: 'vip' }
       const history = { from_id: '', before_id: '~' }
       const window = { after_id: '', last_id: '~' }
+      const next = { after_id: '', before_id: '~', limit: 10 }
       const recipient = { kind: 'phone', address: '+255700000009' } as const
       const page = { after: null, limit: 10 }
       const filter = { bulk_id: BULK_ID, recipient: '+255700000009' }
@@ -422,6 +424,12 @@ export function isolationContract(open: OpenStorage): void {
           events: () => retention.events(asker, history, 10),
           received: () => retention.received(asker, history, 10),
         },
+        history: {
+          ids: () => past.ids(asker, 'messages', next),
+          bulks: () => past.bulks(asker, next, verification.created_at),
+          webhooks: () => past.webhooks(asker),
+          deliveries: () => past.deliveries(asker, webhook.id, next),
+        },
         erasure: {
           windowEnd: () => erasure.windowEnd(asker, 'messages', { after_id: '', rows: 10 }),
           messagesTo: () => erasure.messagesTo(asker, recipient, window),
@@ -495,7 +503,16 @@ export function isolationContract(open: OpenStorage): void {
     const before = await stands()
     const ids = before.received.map(({ id }) => id)
     const at = bench.clock.advance(1_000)
-    await bench.storage.write(async ({ erasure, retention }) => {
+    await bench.storage.write(async ({ erasure, retention, history }) => {
+      const over = { until: bench.clock.advance(1_000), at }
+      expect(await history.removeMessages(stranger, [message.id], over)).toBe(0)
+      expect(await history.removeBulk(stranger, BULK_ID, { limit: 10, at })).toBe(false)
+      const some = [delivery.delivery_id]
+      expect(await history.removeDeliveries(stranger, delivery.webhook_id, some, over.until)).toBe(
+        0,
+      )
+      expect(await history.removeEvents(stranger, [delivery.event_id])).toBe(0)
+      expect(await history.removeReceived(stranger, ids)).toBe(0)
       expect(await erasure.messages(stranger, [message.id], at)).toEqual([])
       await erasure.rewriteEvents(stranger, [{ id: delivery.event_id, body: '{}' }])
       await erasure.forgetResponsesAbout(stranger, [message.id])

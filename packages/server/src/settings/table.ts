@@ -794,6 +794,16 @@ const ROWS = {
       max: 36_500,
       example: '90',
     },
+    SVC_HISTORY_DAYS: {
+      type: 'days',
+      summary: 'days after which finished messages, events and deliveries are removed, 7 or more',
+      details:
+        'days after which [finished messages, bulks, events, deliveries and received messages are removed](retention.md#remove-old-history); the ledger keeps all entries',
+      default_words: 'never',
+      min: 7,
+      max: 36_500,
+      example: '365',
+    },
     SVC_AUDIT_RETENTION_DAYS: {
       type: 'days',
       summary: 'days after which entries of the audit log are deleted, 7 or more',

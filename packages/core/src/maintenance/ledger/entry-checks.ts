@@ -14,6 +14,18 @@ export const ENTRY_FROM = `ledger_entries t
   left join ledger_entries p on p.workspace_id = t.workspace_id and p.seq = t.seq - 1
   left join messages m on t.ref_type = 'message' and m.workspace_id = t.workspace_id and m.id = t.ref_id`
 
+/** SQL: whether an entry `t` belongs to the time of which messages and bulks were removed. */
+const isOfRemoved = `t.ref_id <= coalesce((select h.last_id from removed_history h
+  where h.workspace_id = t.workspace_id), '')`
+
+/** SQL: whether an entry `t` is about a message that may have been removed. */
+export const IS_REMOVED_MESSAGE = `t.ref_type = 'message' and ${isOfRemoved}
+  and not exists (select 1 from messages g where g.workspace_id = t.workspace_id and g.id = t.ref_id)`
+
+/** SQL: whether an entry `t` is about a bulk that may have been removed. */
+export const IS_REMOVED_BULK = `t.ref_type = 'bulk' and ${isOfRemoved}
+  and not exists (select 1 from bulks g where g.workspace_id = t.workspace_id and g.id = t.ref_id)`
+
 const follows = 'p.seq is not null or t.seq = 1'
 const text = (value: string) => `cast(${value} as text)`
 const after = (column: string, delta: string) => `coalesce(p.${column}, 0) + t.${delta}`
@@ -60,14 +72,14 @@ export const ENTRY_CHECKS: readonly RowCheck[] = [
   {
     check: 'message',
     when: `t.kind = 'send' and t.ref_type = 'message'`,
-    fault: 'm.id is null or m.credits_used <> -t.amount',
+    fault: `(m.id is null and not (${IS_REMOVED_MESSAGE})) or m.credits_used <> -t.amount`,
     stands: `coalesce(${text('m.credits_used')}, 'no message')`,
     should: text('-t.amount'),
   },
   {
     check: 'bulk',
     when: `t.kind = 'send' and t.ref_type = 'bulk'`,
-    fault: `${bulkCost} <> -t.amount`,
+    fault: `${bulkCost} <> -t.amount and not (${IS_REMOVED_BULK})`,
     stands: text(bulkCost),
     should: text('-t.amount'),
   },
@@ -81,7 +93,8 @@ export const ENTRY_CHECKS: readonly RowCheck[] = [
   {
     check: 'refund',
     when: `t.kind = 'refund' and t.ref_type = 'message'`,
-    fault: 'm.id is null or t.amount > m.credits_used or t.amount <> m.credits_refunded',
+    fault: `(m.id is null and not (${IS_REMOVED_MESSAGE}))
+      or t.amount > m.credits_used or t.amount <> m.credits_refunded`,
     stands: text('t.amount'),
     should: `coalesce(${text('m.credits_refunded')} || ' of ' || ${text('m.credits_used')}, 'no message')`,
   },

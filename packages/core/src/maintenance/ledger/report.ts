@@ -26,6 +26,7 @@ export const LEDGER_CHECKS = [
   'purchase_sum',
   'credit_limit',
   'lot',
+  'removed',
   'trial_balance',
 ] as const
 /** The name of one check of the books. */

@@ -8,6 +8,8 @@ export interface Run {
   snapshot: Snapshot
   workspaceId: string | null
   hourAgo: Date
+  /** Whether messages or bulks of any workspace were removed. */
+  hasRemoved: boolean
   max: number
   /** Checks row by row, even if the sums agree. */
   isThorough: boolean

@@ -1,5 +1,5 @@
 import type { NamedValues, Snapshot } from '../snapshot/snapshot.ts'
-import { IS_RARE_FAULT, IS_WRONG_END } from './entry-checks.ts'
+import { IS_RARE_FAULT, IS_REMOVED_BULK, IS_REMOVED_MESSAGE, IS_WRONG_END } from './entry-checks.ts'
 import { HAS_HOLD, IS_STUCK } from './message-checks.ts'
 import type { Slice } from './slices.ts'
 
@@ -55,6 +55,7 @@ export function sumEntries(
   snapshot: Snapshot,
   { where, values }: Slice,
   { columns, values: known }: { columns: string; values: NamedValues },
+  hasRemoved: boolean,
 ): Promise<EntrySums[]> {
   return snapshot.rows<EntrySums>(
     `select s.*, a.balance as balance, a.held as held, a.seq as seq,
@@ -64,7 +65,7 @@ export function sumEntries(
      from (
        select t.workspace_id as workspace_id, count(*) as entries, cast(sum(t.amount) as text) as amount,
          cast(sum(t.held_delta) as text) as held_delta, cast(sum(${CHAIN}) as text) as chain,
-         cast(sum(${entryMark(snapshot)}) as text) as mark${columns}
+         cast(sum(${entryMark(snapshot, hasRemoved)}) as text) as mark${columns}
        from ledger_entries t where ${where} group by t.workspace_id
      ) s left join credit_accounts a on a.workspace_id = s.workspace_id
      left join ledger_entries l on l.workspace_id = s.workspace_id and l.seq = a.seq
@@ -74,18 +75,24 @@ export function sumEntries(
 }
 
 /** An entry's share of its side's sum. A fault changes this share. It is one expression, to test the kind once. */
-function entryMark(snapshot: Snapshot): string {
+function entryMark(snapshot: Snapshot, hasRemoved: boolean): string {
   const mark = snapshot.markOf('t.ref_id')
-  return `case t.kind
+  const removed = `(${IS_REMOVED_MESSAGE}) or (${IS_REMOVED_BULK})`
+  // The check `removed` compares these entries.
+  const isRemoved = `t.kind in ('send', 'refund') and (${removed})`
+  return `${hasRemoved ? `case when ${isRemoved} then 0 else ` : ''}case t.kind
     when 'send' then case when -t.amount <> t.quantity * t.unit_price or (${IS_WRONG_END}) then 1
       else case t.ref_type when 'message' then ${ONE} when 'bulk' then 0 else 1 end
         + t.amount % ${MODULUS} * ${mark} end
     when 'refund' then case when ${IS_WRONG_END} then 1 else ${ONE} + t.amount % ${MODULUS} * (${mark} + 1) end
-    else case when ${IS_RARE_FAULT} then 1 else 0 end end`
+    else case when ${IS_RARE_FAULT} then 1 else 0 end end${hasRemoved ? ' end' : ''}`
 }
 
-function messageMark(snapshot: Snapshot): string {
-  const paid = `t.livemode and t.credits_used <> 0 and (t.channel <> 'voice' or not (${HAS_HOLD}))`
+function messageMark(snapshot: Snapshot, hasRemoved: boolean): string {
+  // The bulk is removed before its messages are.
+  const isOfRemoved = `t.bulk_id is not null and not exists (select 1 from bulks g
+    where g.workspace_id = t.workspace_id and g.id = t.bulk_id)`
+  const paid = `${hasRemoved ? `not (${isOfRemoved}) and ` : ''}t.livemode and t.credits_used <> 0 and (t.channel <> 'voice' or not (${HAS_HOLD}))`
   return `case when ${paid} then case when t.bulk_id is null
       then ${ONE} - t.credits_used % ${MODULUS} * ${snapshot.markOf('t.id')}
       else -t.credits_used % ${MODULUS} * ${snapshot.markOf('t.bulk_id')} end else 0 end
@@ -102,11 +109,11 @@ export interface MessageSums extends Marks {
 export function sumMessages(
   snapshot: Snapshot,
   { where, values }: Slice,
-  hourAgo: Date,
+  { hourAgo, hasRemoved }: { hourAgo: Date; hasRemoved: boolean },
 ): Promise<MessageSums[]> {
   return snapshot.rows<MessageSums>(
     `select t.workspace_id as workspace_id, count(*) as messages,
-       cast(sum(${messageMark(snapshot)}) as text) as mark
+       cast(sum(${messageMark(snapshot, hasRemoved)}) as text) as mark
      from messages t where ${where} group by t.workspace_id order by t.workspace_id`,
     { ...values, hour_ago: hourAgo },
   )

@@ -1,4 +1,4 @@
-import type { RowCheck } from './entry-checks.ts'
+import { IS_REMOVED_BULK, IS_REMOVED_MESSAGE, type RowCheck } from './entry-checks.ts'
 
 /** A check of the rows `t` of a table; `about` and `seq` are SQL for the subject of a row. */
 export interface TableCheck extends RowCheck {
@@ -28,6 +28,18 @@ const wasLeft = `exists (select 1 from ledger_entries e
   and not exists (select 1 from ledger_entries e
   where e.workspace_id = t.workspace_id and e.seq = t.counted_seq + 1 and e.kind = 'expire')`
 const lastSeq = `coalesce((select a.seq from credit_accounts a where a.workspace_id = t.workspace_id), 0)`
+
+/** SQL: the sum of the entries of one kind that are about what was removed. */
+const ofRemoved = (what: string, kind: string, isRemoved: string) =>
+  `coalesce((select sum(${what}) from ledger_entries t where t.workspace_id = h.workspace_id
+    and t.kind = '${kind}' and ${isRemoved}), 0)`
+
+/** SQL: the sums of a row `t` of `removed_history`, and the same sums of the ledger. */
+const REMOVED_SUMS = [
+  ['charged', ofRemoved('-t.amount', 'send', IS_REMOVED_MESSAGE)],
+  ['refunded', ofRemoved('t.amount', 'refund', IS_REMOVED_MESSAGE)],
+  ['charged_bulks', ofRemoved('-t.amount', 'send', IS_REMOVED_BULK)],
+] as const
 
 /** The checks of accounts, holds, bulks, purchases and lots. */
 export const TABLE_CHECKS: readonly TableCheck[] = [
@@ -134,4 +146,17 @@ export const TABLE_CHECKS: readonly TableCheck[] = [
     stands: `${text('t.remaining')} || ' left'`,
     should: `'an expire entry, or nothing left'`,
   },
+  ...REMOVED_SUMS.map(([column, sum]): TableCheck => {
+    // The sum names its entries `t`, as the checks of entries do.
+    const booked = `(select ${sum} from (select t.workspace_id as workspace_id) h)`
+    return {
+      check: 'removed',
+      table: 'removed_history',
+      about: `'${column}'`,
+      when: 'true',
+      fault: `${booked} <> t.${column}`,
+      stands: text(`t.${column}`),
+      should: text(booked),
+    }
+  }),
 ]

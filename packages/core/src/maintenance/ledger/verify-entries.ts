@@ -29,7 +29,7 @@ export async function verifyEntries(run: Run, total: number) {
     }
   }
   for await (const slice of slicesOf(snapshot, SLICED, workspaceId)) {
-    const rows = await sumEntries(snapshot, slice, counters.columns())
+    const rows = await sumEntries(snapshot, slice, counters.columns(), run.hasRemoved)
     await counters.add(snapshot, slice, rows)
     for (const sums of rows) {
       if (tally.workspace_id !== sums.workspace_id) await close()

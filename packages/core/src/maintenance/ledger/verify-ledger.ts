@@ -57,6 +57,7 @@ async function verify(snapshot: Snapshot, options: VerifyOptions): Promise<Ledge
     snapshot,
     workspaceId: workspace_id,
     hourAgo: new Date(now().getTime() - HOUR_MS),
+    hasRemoved: (await snapshot.rows('select 1 as one from removed_history limit 1')).length > 0,
     max,
     isThorough: !fast,
     found(differences) {

@@ -9,11 +9,11 @@ const SLICED = { table: 'messages', key: 'id' } as const
 
 /** Sums the messages in one pass. Checks entries and messages one by one only if their sums differ. */
 export async function verifyMessages(run: Run, total: number, booked: MarkTally): Promise<void> {
-  const { snapshot, workspaceId, hourAgo } = run
+  const { snapshot, workspaceId } = run
   const marks = tallyMarks()
   let messages = 0
   for await (const slice of slicesOf(snapshot, SLICED, workspaceId)) {
-    for (const sums of await sumMessages(snapshot, slice, hourAgo)) {
+    for (const sums of await sumMessages(snapshot, slice, run)) {
       marks.add(sums)
       messages += sums.messages
     }

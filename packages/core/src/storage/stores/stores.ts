@@ -10,6 +10,7 @@ import { sendingDomainStore } from './domains.ts'
 import { erasureStore } from './erasure.ts'
 import { eventLogStore } from './event-log.ts'
 import { fileStore } from './files.ts'
+import { historyStore } from './history.ts'
 import { idempotencyStore } from './idempotency-records.ts'
 import { invitationStore, memberStore } from './members.ts'
 import { messagePartStore, messageStore } from './messages.ts'
@@ -70,6 +71,7 @@ const STORES = {
   sealedValues: sealedValueStore,
   overview: overviewStore,
   retention: retentionStore,
+  history: historyStore,
   erasure: erasureStore,
   audit: auditStore,
   operators: operatorStore,
