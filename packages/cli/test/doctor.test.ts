@@ -248,6 +248,22 @@ describe('svc doctor', () => {
     const allowed = await svc(['verify', 'allow', id, 'tz', '--hours', '2'], here)
     expect(allowed).toMatchObject({ code: 0, stdout: expect.stringContaining('for 2 hours') })
     expect((await troubles('codes', '--offline')).list).toEqual([])
+    const limits = (...more: string[]) => svc(['verify', 'limits', id, ...more, '--json'], here)
+    const none = { verification_daily_credits: null, verification_countries: null }
+    expect(JSON.parse((await limits()).stdout)).toMatchObject(none)
+    const set = await limits('--daily-credits', '2.5', '--countries', 'tz, KE')
+    expect(JSON.parse(set.stdout)).toEqual({
+      workspace_id: id,
+      verification_daily_credits: 2.5,
+      verification_countries: ['TZ', 'KE'],
+    })
+    const cleared = await limits('--daily-credits', 'none', '--countries', 'all')
+    expect(JSON.parse(cleared.stdout)).toMatchObject(none)
+    for (const wrong of ['Tanzania', 'QQ', '']) {
+      expect((await limits('--countries', wrong)).code).not.toBe(0)
+    }
+    const changed = await svc(['audit', '--action', 'account.updated', '--json'], here)
+    expect(changed.stdout).toContain('verification_countries')
     const audit = await svc(['audit', '--action', 'verification.allowed'], here)
     expect(audit.stdout).toContain('verification.allowed')
     for (const wrong of [['Tanzania'], ['TZ', '--hours', '0'], ['TZ', '--hours', 'two']]) {

@@ -40,6 +40,7 @@ const COMMANDS = [
   'verify show',
   'verify stats',
   'verify allow',
+  'verify limits',
   'contacts',
   'contacts list',
   'contacts add',

@@ -72,6 +72,8 @@ export interface CoreOptions {
   history_days?: number | null | undefined
   /** Age in days, 7 or more, at which audit entries are removed while this process dispatches. Default 365. */
   audit_retention_days?: number | undefined
+  /** Days after their end, 1 or more, at which verifications are removed while this process dispatches. Default 30. */
+  verification_retention_days?: number | undefined
   /** Credits of a new workspace, as a decimal string. Default 0. */
   signup_credits?: string
   /**

@@ -578,6 +578,7 @@ function dispatchParts(
     retention,
     history,
     auditRetention,
+    verification_retention_days: options.verification_retention_days,
     txtLookup,
   }
 }

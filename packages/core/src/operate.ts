@@ -154,4 +154,5 @@ export {
   TwimlError,
   unsupported,
 } from './twiml/send-replies.ts'
+export { VERIFICATION_DAYS_DEFAULT } from './verifications/ends.ts'
 export { reachTarget } from './webhooks/target-connector.ts'

@@ -111,6 +111,7 @@ const CHECKS = {
   retention_days: whole(RETENTION_DAYS_MIN, RETENTION_DAYS_MAX).nullish(),
   history_days: whole(RETENTION_DAYS_MIN, RETENTION_DAYS_MAX).nullish(),
   audit_retention_days: whole(RETENTION_DAYS_MIN, RETENTION_DAYS_MAX).optional(),
+  verification_retention_days: whole(1, RETENTION_DAYS_MAX).optional(),
   signup_credits: credits.optional(),
   signup_credits_on: z.enum(['signup', 'verification']).optional(),
   signup_daily_limit: credits.nullish(),

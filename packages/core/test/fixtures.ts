@@ -154,6 +154,8 @@ function accountBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
         country: null,
         sender_name: null,
         owner_name: null,
+        verification_daily_credits: null,
+        verification_countries: null,
         created_at: at,
         updated_at: at,
         ...fields,
@@ -237,6 +239,7 @@ function accountBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
         fallback_at: null,
         other_recipient: null,
         messages: [],
+        code_removed: false,
         ...fields,
       }
     },

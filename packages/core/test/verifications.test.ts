@@ -580,6 +580,82 @@ describe('one-time codes', () => {
     expect(accepted).toBe(50)
   })
 
+  it('are refused above the credits of a day, before any charge', async () => {
+    const limit = { verification_daily_credits: 2 }
+    expect(await core.workspaces.update(workspaceId, limit)).toMatchObject({
+      verification_daily_credits: 2_000_000,
+      verification_countries: null,
+    })
+    const { credits_balance } = await core.workspaces.account(workspaceId)
+    await start(live)
+    await start(live, '+255712345679')
+    const refused = start(live, '+255712345670')
+    await expect(refused).rejects.toMatchObject({
+      code: 'insufficient_credits',
+      message: 'Not enough credits. You need 1 credits but have 0 left today for one-time codes.',
+    })
+    await start(test, '+255712345670')
+    const after = await core.workspaces.account(workspaceId)
+    expect(credits_balance - after.credits_balance).toBe(2_000_000)
+    clock.step(24 * HOUR_MS)
+    expect(await start(live, '+255712345670')).toMatchObject({ status: 'pending' })
+    const { audit_entries } = await core.audit.list(workspaceId, { action: 'account.updated' })
+    expect(audit_entries).toMatchObject([{ details: { changed: ['verification_daily_credits'] } }])
+  })
+
+  it('are sent to the countries of the owner only', async () => {
+    await core.workspaces.update(workspaceId, { verification_countries: ['KE'] })
+    const refusal = {
+      code: 'validation_error',
+      message: 'One-time codes to Tanzania (TZ) are not allowed',
+      details: [{ path: 'to' }],
+    }
+    await expect(start(live)).rejects.toMatchObject(refusal)
+    await expect(start(test)).rejects.toMatchObject(refusal)
+    const external = core.verifications.deliver(live, { to: TO, code: '123456' })
+    await expect(external).rejects.toMatchObject(refusal)
+    await expect(start(live, '+88312345678')).rejects.toMatchObject({
+      message: 'One-time codes to numbers of no known country are not allowed',
+    })
+    expect(await start(live, '+254712345678')).toMatchObject({ status: 'pending' })
+    expect((await core.workspaces.account(workspaceId)).credits_balance).toBe(999_000_000)
+    await core.workspaces.update(workspaceId, { verification_countries: null })
+    expect(await start(live)).toMatchObject({ status: 'pending' })
+    for (const countries of [[], ['Kenya'], ['QQ'], 'KE']) {
+      const wrong = core.workspaces.update(workspaceId, {
+        verification_countries: countries as string[],
+      })
+      await expect(wrong).rejects.toMatchObject({ code: 'validation_error' })
+    }
+  })
+
+  it('are not found by what they are derived from, nor is it shown or kept', async () => {
+    const { message_id } = await start(live)
+    await core.verifications.deliver(live, { to: '+255712345679', code: '123456' })
+    await dispatcher.idle()
+    const [row] = editDatabase('select seed from verifications where seed is not null') as {
+      seed: string
+    }[]
+    const shiftOf = () =>
+      editDatabase(
+        "select json_extract(content, '$.code.shift') as shift, json_extract(content, '$.code.seed') as seed from messages where json_extract(content, '$.code') is not null",
+      ) as { shift: string | null; seed: string }[]
+    const secrets = shiftOf().flatMap(({ shift, seed }) => [seed, ...(shift ? [shift] : [])])
+    expect(secrets).toHaveLength(3)
+    expect(secrets).toContain(row?.seed)
+    for (const search of [...secrets, 'seed', '"code"', 'shift', '"length":6']) {
+      expect((await core.messages.search(workspaceId, { search })).messages).toEqual([])
+    }
+    const found = await core.messages.search(workspaceId, { search: '••••••' })
+    expect(found.messages).toHaveLength(2)
+    clock.step(24 * HOUR_MS)
+    await dispatcher.sweep()
+    expect(shiftOf()).toEqual([])
+    expect((await core.messages.get(workspaceId, message_id)).content).toMatchObject({
+      text: expect.stringContaining('••••••'),
+    })
+  })
+
   it('counts messages, approvals and credits by country', async () => {
     const begun = await start(live)
     const code = await lastCode()

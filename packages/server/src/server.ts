@@ -106,6 +106,7 @@ export async function startServer({
     retention_days: config.retention_days,
     history_days: config.history_days,
     audit_retention_days: config.audit_retention_days,
+    verification_retention_days: config.verification_retention_days,
     prices: config.prices,
     countries: config.countries,
     sequence_limit: config.sequence_limit,

@@ -2,7 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SIGNUP_CREDITS_ON } from '@svc/core'
 import { LIMITS, QUOTAS, RATES } from '@svc/core/contract'
-import { AUDIT_DAYS_DEFAULT, RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from '@svc/core/operate'
+import {
+  AUDIT_DAYS_DEFAULT,
+  RETENTION_DAYS_MAX,
+  RETENTION_DAYS_MIN,
+  VERIFICATION_DAYS_DEFAULT,
+} from '@svc/core/operate'
 import { expect, test } from 'vitest'
 import { readConfig } from '../src/settings/config.ts'
 import { SETTING_GROUPS, SETTINGS } from '../src/settings/table.ts'
@@ -70,6 +75,7 @@ test('defaults are those of the contract and of the core', () => {
     bulk_recipients_max: LIMITS.bulk_recipients,
     attachments_max_mb: LIMITS.email_attachments_bytes / 2 ** 20,
     audit_retention_days: AUDIT_DAYS_DEFAULT,
+    verification_retention_days: VERIFICATION_DAYS_DEFAULT,
   })
 })
 

@@ -237,6 +237,8 @@ describe(`GET ${ACCOUNT}`, () => {
           sender_name: null,
           credits_held: 0,
           low_balance: null,
+          verification_daily_credits: null,
+          verification_countries: null,
           created_at: '2026-05-04T09:00:00.000Z',
           updated_at: '2026-05-04T09:00:00.000Z',
         },

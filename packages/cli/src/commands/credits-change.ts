@@ -78,7 +78,7 @@ async function adjustCredits(
  * Reads an amount of credits; `name` is the argument or option in errors.
  * @throws Failure for anything except a number with at most six decimals.
  */
-async function readCredits(name: string, text: string): Promise<Units> {
+export async function readCredits(name: string, text: string): Promise<Units> {
   const { parseCredits } = await import('@svc/core/contract')
   try {
     return parseCredits(text)

@@ -13,6 +13,7 @@ import { Failure, usage } from '../process/failure.ts'
 import { listing, type PageOptions, pageOf, pagingOf, withPage } from '../show/listing.ts'
 import type { Cell, Output } from '../show/output.ts'
 import { counted, printable, type StyleName } from '../show/text.ts'
+import { readCredits } from './credits-change.ts'
 
 type Channel = CodeVerification['channel']
 type Status = CodeVerification['status']
@@ -73,6 +74,7 @@ svc webhooks verify verifies the signature of a webhook.`,
   addChanges(verify, context)
   addReads(verify, context)
   addAllow(verify, context)
+  addLimits(verify, context)
 }
 
 function addStart(verify: Command, context: Context): void {
@@ -236,6 +238,74 @@ is forgotten then. It works on the database, the server may run meanwhile, and t
       )
     })
   withExamples(allow, 'svc verify allow ops@example.com TZ --hours 24')
+}
+
+interface LimitsOptions {
+  dailyCredits?: string
+  countries?: string
+}
+
+function addLimits(verify: Command, context: Context): void {
+  const limits = verify
+    .command('limits')
+    .summary("show or change a workspace's limits for codes (operator)")
+    .description(
+      `Shows the limits of a workspace for its one-time codes, after the change if an option asks for one: the credits that it may
+spend on them in a day (UTC), and the countries to whose numbers they are sent. The owner changes them with PUT /api/v1/account. It works on the
+database, the server may run meanwhile, and the audit log has an entry for each change.`,
+    )
+    .argument('<workspace>', 'the id or the e-mail address of the workspace')
+    .option('--daily-credits <credits>', 'the most credits for codes in a day (UTC), or none')
+    .option('--countries <codes>', 'the only countries, such as TZ,KE, or all')
+    .action((selector: string, options: LimitsOptions) => setLimits(context, selector, options))
+  withExamples(
+    limits,
+    'svc verify limits ops@example.com --daily-credits 50 --countries TZ,KE',
+    'svc verify limits ops@example.com --daily-credits none --countries all',
+  )
+}
+
+async function setLimits(
+  { io, output }: Context,
+  selector: string,
+  { dailyCredits, countries }: LimitsOptions,
+): Promise<void> {
+  const { creditsOf } = await import('@svc/core/contract')
+  const change = {
+    ...(dailyCredits !== undefined && {
+      verification_daily_credits:
+        dailyCredits === 'none'
+          ? null
+          : creditsOf(await readCredits('--daily-credits', dailyCredits)),
+    }),
+    ...(countries !== undefined && {
+      verification_countries: countries === 'all' ? null : codesOf(countries),
+    }),
+  }
+  const workspace = await onWorkspace(io, selector, (core, { id }) =>
+    core.workspaces.update(id, change, operatorOf(io)),
+  )
+  const { id, verification_daily_credits: daily, verification_countries: only } = workspace
+  if (output.isJson()) {
+    return output.document({
+      workspace_id: id,
+      verification_daily_credits: daily === null ? null : creditsOf(daily),
+      verification_countries: only,
+    })
+  }
+  output.fields([
+    ['workspace', workspace.email],
+    ['credits for codes a day', daily === null ? 'no limit' : String(creditsOf(daily))],
+    ['countries', only === null ? 'all' : only.join(', ')],
+  ])
+}
+
+/** @throws Failure for a text that is no list of countries. */
+function codesOf(text: string): string[] {
+  const codes = text.split(',').map((code) => code.trim().toUpperCase())
+  const wrong = codes.find((code) => !/^[A-Z]{2}$/.test(code))
+  if (wrong === undefined) return codes
+  throw usage(`--countries: "${printable(wrong)}" is not a code of two letters, such as TZ`)
 }
 
 async function startOne(

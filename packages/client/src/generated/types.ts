@@ -888,6 +888,8 @@ export interface Workspace {
   sender_name: string | null
   credits_held: number
   low_balance: number | null
+  verification_daily_credits: number | null
+  verification_countries: string[] | null
   created_at: string
   updated_at: string
 }
@@ -1118,6 +1120,10 @@ export interface WorkspacesUpdateAccountBody {
   sender_name?: string | null | undefined
   /** Below this number of credits the owner is notified; null: never. */
   low_balance?: number | null | undefined
+  /** The credits that may be spent on one-time codes on a day (UTC); null: no limit. Refunds do not reduce what was spent. */
+  verification_daily_credits?: number | null | undefined
+  /** The countries to whose numbers one-time codes are sent, as ISO 3166-1 codes; null: all. E-mail addresses have no country. */
+  verification_countries?: string[] | null | undefined
 }
 
 /** The methods of `svc.workspaces`. */

@@ -31,7 +31,12 @@ export function isErrorCode(code: unknown): code is ErrorCode {
 }
 
 /** What a refusal is about, for code that tells refusals with one error code apart. No answer has it. */
-export type ErrorReason = 'codes_of_address' | 'codes_of_network' | 'codes_paused'
+export type ErrorReason =
+  | 'codes_of_address'
+  | 'codes_of_network'
+  | 'codes_paused'
+  | 'codes_country'
+  | 'codes_daily_credits'
 
 interface SvcErrorOptions {
   details?: ErrorDetail[] | undefined
@@ -64,6 +69,6 @@ export class SvcError extends Error {
 }
 
 /** A `validation_error` with one fault. `path`: a field, a header, or empty for the request as a whole. */
-export function invalid(path: string, message: string): SvcError {
-  return new SvcError('validation_error', message, { details: [{ path, message }] })
+export function invalid(path: string, message: string, reason?: ErrorReason): SvcError {
+  return new SvcError('validation_error', message, { details: [{ path, message }], reason })
 }

@@ -44,6 +44,8 @@ const workspace = {
   sender_name: 'Example Ltd',
   credits_held: 0,
   low_balance: 50,
+  verification_daily_credits: null,
+  verification_countries: null,
   created_at: EARLIER,
   updated_at: NOW,
 }
@@ -457,7 +459,19 @@ export const EXAMPLES: Examples<typeof api> = {
     },
     account: { data: workspace },
     balance: { data: { credits_balance: 99.5, credits_held: 0 } },
-    update_account: { body: { name: 'Example Ltd', low_balance: 50 }, data: workspace },
+    update_account: {
+      body: {
+        name: 'Example Ltd',
+        low_balance: 50,
+        verification_daily_credits: 100,
+        verification_countries: ['TZ', 'KE'],
+      },
+      data: {
+        ...workspace,
+        verification_daily_credits: 100,
+        verification_countries: ['TZ', 'KE'],
+      },
+    },
   },
   members: {
     list: { data: { members: [owner, member] } },

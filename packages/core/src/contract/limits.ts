@@ -261,8 +261,12 @@ export const LIMITS = {
   verification_fallback_max_s: 10 * MINUTE_S,
   /** The channels of a verification after the first one. */
   verification_fallbacks: 3,
-  /** How long a verification is kept after its end. */
+  /** How long the counts of codes are kept, and by default a verification after its end. */
   verification_kept_s: 30 * DAY_S,
+  /** How long the stored messages of a verification say from what its code is derived. */
+  verification_code_kept_s: DAY_S,
+  /** The countries that a workspace may list for its codes. */
+  verification_countries: 250,
   /** Verifications that one network of a client, as the request names it, starts in an hour. */
   verifications_per_network: 20,
 

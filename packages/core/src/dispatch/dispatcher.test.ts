@@ -317,7 +317,11 @@ function openSweeper(
         receivedMessages: { forgetParts: step('received parts') },
         creditHolds: { overdue: page('holds') },
         creditLots: { due: page('lots') },
-        verifications: { removeEnded: step('verifications') },
+        verifications: {
+          removeCodes: step('codes'),
+          removeEnded: ({ ended }: { ended: Date }, max: number) =>
+            step('verifications')(ended, max),
+        },
       }),
   } as unknown as Storage
   const sweeper = startSweeper({ storage, runtime, ...options })
@@ -337,6 +341,7 @@ const STEPS: [string, number, number][] = [
   ['received parts', 24, 1_000],
   ['holds', 0, 100],
   ['lots', 0, 100],
+  ['codes', 24, 100],
   ['verifications', 30 * 24, 1_000],
 ]
 

@@ -23,7 +23,7 @@ import { createCodeKey } from '../secrets/secrets.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type { LowBalance } from '../storage/ports/stores.ts'
 import type { SendReplies } from '../twiml/send-replies.ts'
-import { sweepVerifications } from '../verifications/ends.ts'
+import { removeOldCodes, sweepVerifications } from '../verifications/ends.ts'
 import { type FallBack, startFallbackWatch } from '../verifications/fallbacks.ts'
 import { deliveryLane } from './delivery-lane.ts'
 import type { LoadParts } from './in-flight.ts'
@@ -74,6 +74,7 @@ export function startDispatcher({
   retention = null,
   history = null,
   auditRetention = null,
+  verification_retention_days,
   txtLookup = null,
   tracing = null,
   quotas,
@@ -109,6 +110,8 @@ export function startDispatcher({
   history?: Retention | null
   /** The retention of the audit log; null if the audit log is kept forever. */
   auditRetention?: AuditRetention | null
+  /** Days after their end at which verifications are removed. Default: 30. */
+  verification_retention_days?: number | undefined
   /** Looks up the records of sending domains; null: they are not checked again. */
   txtLookup?: TxtLookup | null
   tracing?: Tracing | null
@@ -147,6 +150,7 @@ export function startDispatcher({
     retention,
     history,
     auditRetention,
+    verification_retention_days,
     txtLookup,
   })
   const lowBalances = startLowBalanceWatch({
@@ -238,6 +242,7 @@ export function startSweeper({
   retention = null,
   history = null,
   auditRetention = null,
+  verification_retention_days,
   txtLookup = null,
 }: {
   storage: Storage
@@ -248,6 +253,8 @@ export function startSweeper({
   history?: Retention | null
   /** The retention of the audit log; null if the audit log is kept forever. */
   auditRetention?: AuditRetention | null
+  /** Days after their end at which verifications are removed. Default: 30. */
+  verification_retention_days?: number | undefined
   /** Looks up the records of sending domains; null: they are not checked again. */
   txtLookup?: TxtLookup | null
 }): Sweeper {
@@ -315,7 +322,10 @@ export function startSweeper({
     const isStopping = () => stopping
     await alone('holds', () => releaseHolds(parts, now, CREDITS_STEP_MAX, isStopping))
     await alone('lots', () => expireLots(parts, now, CREDITS_STEP_MAX, isStopping))
-    await alone('verifications', () => sweepVerifications(parts, STEP_MAX, isStopping))
+    await alone('codes', () => removeOldCodes(parts, isStopping))
+    await alone('verifications', () =>
+      sweepVerifications({ ...parts, days: verification_retention_days }, STEP_MAX, isStopping),
+    )
     if (retention) await alone('retention', () => retention.apply(isStopping))
     if (history) await alone('history', () => history.apply(isStopping))
     if (auditRetention) await alone('audit log', () => auditRetention.apply(isStopping))

@@ -159,6 +159,7 @@ function open(
     retention: null,
     history: null,
     auditRetention: { async apply() {} } as never,
+    verification_retention_days: undefined,
     txtLookup: (async () => []) as never,
   }
   return { dispatching, parts, pauses, noted }

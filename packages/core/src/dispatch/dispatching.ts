@@ -73,6 +73,7 @@ export interface DispatchParts {
   retention: Retention | null
   history: Retention | null
   auditRetention: AuditRetention
+  verification_retention_days: number | undefined
   txtLookup: TxtLookup
 }
 

@@ -14,6 +14,7 @@ export type LoginNetworkRow = Row<'login_networks'>
 export type OwnerMailRow = Row<'owner_mails'>
 export type ApiKeyRow = Row<'api_keys'>
 export type TestUsageRow = Row<'test_usage'>
+export type VerificationSpendingRow = Row<'verification_spending'>
 export type ContactRow = Row<'contacts'>
 export type SuppressionRow = Row<'suppressions'>
 export type HoldRow = Row<'credit_holds'>

@@ -76,6 +76,8 @@ export function verificationTables(d: Dialect) {
       other_recipient: d.text(),
       /** All its messages; null in rows that are older than this column. */
       messages: d.json<CodeMessage[]>(),
+      /** Whether the contents of its messages no longer say from what the code is derived. */
+      code_removed: d.boolean().notNull().default(false),
     },
     (t) => [
       d.primaryKey({ columns: [t.workspace_id, t.id] }),
@@ -90,6 +92,7 @@ export function verificationTables(d: Dialect) {
       d.index('verifications_recipient').on(t.workspace_id, t.recipient, t.livemode, t.created_at),
       d.index('verifications_open').on(t.expires_at).where(sql`ended_at is null`),
       d.index('verifications_ended').on(t.ended_at).where(sql`ended_at is not null`),
+      d.index('verifications_code').on(t.created_at).where(sql`code_removed = false`),
       d.index('verifications_network').on(t.workspace_id, t.client_network, t.created_at),
     ],
   )

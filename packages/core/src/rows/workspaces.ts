@@ -20,6 +20,10 @@ export function accountTables(d: Dialect) {
       sender_name: d.text(),
       /** The name of the person who owns the workspace. */
       owner_name: d.text(),
+      /** The credits that may be spent on one-time codes on a day (UTC); null: no limit. */
+      verification_daily_credits: d.units(),
+      /** The countries to whose numbers one-time codes are sent, as ISO 3166-1 codes; null: all. */
+      verification_countries: d.json<string[]>(),
       created_at: d.time().notNull(),
       updated_at: d.time().notNull(),
     },
@@ -135,6 +139,13 @@ export function accountTables(d: Dialect) {
     messages: d.long().notNull(),
     bytes: d.long().notNull(),
   })
+  /** What a workspace spent on one-time codes on the last day (UTC) on which it sent one. */
+  const verification_spending = d.table('verification_spending', {
+    workspace_id: d.text().primaryKey(),
+    /** The day, in days since 1970. */
+    day: d.int().notNull(),
+    spent: d.units().notNull(),
+  })
   return {
     workspaces,
     api_keys,
@@ -145,5 +156,6 @@ export function accountTables(d: Dialect) {
     owner_mails,
     api_key_spending,
     test_usage,
+    verification_spending,
   }
 }

@@ -50,6 +50,7 @@ const NOTHING = {
   answers: [],
   verifications: [],
   verification_counts: [],
+  verification_spending: [],
 }
 
 describe('planAccept', () => {

@@ -8,6 +8,7 @@ import type {
   TestUsageRow,
   VerificationCountRow,
   VerificationRow,
+  VerificationSpendingRow,
 } from '../rows/rows.ts'
 import { type CountChange, countNew } from './count-changes.ts'
 import { type Account, decide, type Entry, type Operation, type Refusal } from './decide.ts'
@@ -130,6 +131,7 @@ export interface AcceptPlan {
   /** Verifications that are new, or replace the row with their id. */
   verifications: VerificationRow[]
   verification_counts: VerificationCountRow[]
+  verification_spending: VerificationSpendingRow[]
 }
 
 export function idempotencyKeyOf(
@@ -163,6 +165,7 @@ export function planAccept(requests: readonly AcceptRequest[], state: AcceptStat
     answers: [],
     verifications: new Map(),
     verification_counts: new Map(),
+    verification_spending: new Map(),
   }
   for (const request of requests) batch.results.push(acceptRequest(request, batch))
   const { results, entries, holds, bulks, rejections, messages, files, answers } = batch
@@ -181,6 +184,7 @@ export function planAccept(requests: readonly AcceptRequest[], state: AcceptStat
     answers,
     verifications: [...batch.verifications.values()],
     verification_counts: [...batch.verification_counts.values()],
+    verification_spending: [...batch.verification_spending.values()],
   }
 }
 
@@ -196,6 +200,7 @@ interface Batch
   test_usage: Map<string, TestUsageRow>
   verifications: Map<string, VerificationRow>
   verification_counts: Map<string, VerificationCountRow>
+  verification_spending: Map<string, VerificationSpendingRow>
 }
 
 function acceptRequest(request: AcceptRequest, batch: Batch): AcceptResult {
@@ -229,7 +234,7 @@ function acceptCode(
   first: MessageRow,
   batch: Batch,
 ): AcceptResult {
-  const { verification, canceled, count } = plan
+  const { verification, canceled, count, spending } = plan
   const content = { ...first.content, code: request.code?.source ?? sourceOf(verification) }
   // A code that is not valid any more is not sent.
   const message = { ...first, content, expires_at: verification.expires_at }
@@ -240,6 +245,7 @@ function acceptCode(
     const key = `${count.workspace_id}\n${count.country}\n${count.hour.getTime()}`
     batch.verification_counts.set(key, addedCount(batch.verification_counts.get(key), count))
   }
+  if (spending) batch.verification_spending.set(spending.workspace_id, spending)
   rememberCode(request, verification, message, batch)
   return { outcome: 'accepted', verification }
 }

@@ -5,6 +5,8 @@ import type {
   VerificationCountRow,
   VerificationPauseRow,
   VerificationRow,
+  VerificationSpendingRow,
+  WorkspaceRow,
 } from '../rows/rows.ts'
 import type { CodeSource } from '../rows/verifications.ts'
 import { HOUR_MS } from './count-changes.ts'
@@ -17,6 +19,8 @@ export interface CodeRequest {
   resends: string | null
   /** The next channel of the pending verification `resends`, whose row was read before. */
   is_fallback?: boolean
+  /** The country of the number, where the verification has none because it is not counted. */
+  country?: string | null
   /** The code of another service, which has its own verification; absent: the code of the verification. */
   source?: CodeSource | undefined
   /** The stored answer for an `Idempotency-Key`; `message` is null if none is sent. */
@@ -32,10 +36,35 @@ export interface CodeState {
   /** The counts of a country in the last day. */
   counts: Map<string, VerificationCountRow[]>
   pauses: Map<string, VerificationPauseRow>
+  /** The limits of each workspace; absent: none. */
+  limits: Map<string, CodeLimits>
+  /** What each workspace spent on codes; absent: nothing yet. */
+  spent: Map<string, VerificationSpendingRow>
+}
+
+/** The limits of a workspace for its codes; null: no limit. */
+export interface CodeLimits {
+  daily_credits: Units | null
+  countries: readonly string[] | null
 }
 
 export function emptyCodeState(): CodeState {
-  return { recent: new Map(), started: new Map(), counts: new Map(), pauses: new Map() }
+  return {
+    recent: new Map(),
+    started: new Map(),
+    counts: new Map(),
+    pauses: new Map(),
+    limits: new Map(),
+    spent: new Map(),
+  }
+}
+
+/** The limits in the columns of a workspace. */
+export function codeLimitsOf({
+  verification_daily_credits: daily_credits,
+  verification_countries: countries,
+}: Pick<WorkspaceRow, 'verification_daily_credits' | 'verification_countries'>): CodeLimits {
+  return { daily_credits, countries }
 }
 
 /** The keys of a verification in the maps of a state. */
@@ -60,6 +89,9 @@ export type CodeRefusal =
   /** The verification of a resend is not pending; null: there is none. */
   | { outcome: 'code_over'; verification: VerificationRow | null }
   | { outcome: 'code_limit'; of: 'recipient' | 'network'; retry_after_s: number }
+  /** The workspace sends codes to `countries` only; null: a number of no country. */
+  | { outcome: 'code_country'; country: string; countries: readonly string[] }
+  | { outcome: 'code_credits'; required: Units; limit: Units; spent: Units }
   /** `counts`: the counts that are the reason; null if the pause was announced in the last day. */
   | { outcome: 'country_paused'; country: string; counts: Tally | null }
 
@@ -69,6 +101,8 @@ export interface CodePlan {
   verification: VerificationRow
   canceled: VerificationRow | null
   count: VerificationCountRow | null
+  /** What the workspace spent on codes with this one; null for a test. */
+  spending: VerificationSpendingRow | null
 }
 
 /** The counts of messages with codes and of approvals. */
@@ -93,7 +127,7 @@ export const NO_COUNTRY = 'ZZ'
 
 /** Decides about a request for a code. */
 export function decideCode(
-  { verification: asked, resends, source, is_fallback = false }: CodeRequest,
+  { verification: asked, resends, source, is_fallback = false, country: number }: CodeRequest,
   message: MessageRow,
   state: CodeState,
 ): CodeRefusal | CodePlan {
@@ -109,16 +143,19 @@ export function decideCode(
     return { outcome: 'code_pending', verification: open }
   }
   const refused =
+    countryLimit(asked.workspace_id, number ?? asked.country, state) ??
     (newest && newest.status !== 'approved' && !is_fallback ? cooldownOf(newest, at) : null) ??
     addressLimit(
       recent.flatMap(({ sent_at }) => sent_at),
       at,
     ) ??
     (resends === null && keys.network !== null ? networkLimit(state, keys.network) : null) ??
-    (keys.country === null ? null : pauseOf(asked.country as string, state, keys.country, at))
+    (keys.country === null ? null : pauseOf(asked.country as string, state, keys.country, at)) ??
+    creditLimit(message, state)
   if (refused) return refused
   const count = countOf(asked, message, { sent: 1, approved: 0 }, at)
-  const planned = { outcome: 'planned', count } as const
+  const spending = spendingWith(message, state)
+  const planned = { outcome: 'planned', count, spending } as const
   if (!open || source) {
     return { ...planned, verification: withMessage(asked, message, at), canceled: null }
   }
@@ -148,7 +185,11 @@ export function decideCode(
 }
 
 /** Makes the state what it is after the request. */
-export function applyCode({ verification, canceled, count }: CodePlan, state: CodeState): void {
+export function applyCode(
+  { verification, canceled, count, spending }: CodePlan,
+  state: CodeState,
+): void {
+  if (spending) state.spent.set(spending.workspace_id, spending)
   const { address, network, country } = codeKeys(verification)
   const recent = state.recent.get(address) ?? []
   const isNew = !recent.some(({ id }) => id === verification.id)
@@ -203,6 +244,40 @@ export function nextSendAt({ sent_at }: Pick<VerificationRow, 'sent_at'>): Date 
   const { verification_cooldown_s: first, verification_cooldown_max_s: max } = LIMITS
   const wait_s = Math.min(max, first * 2 ** Math.max(0, sent_at.length - 1))
   return new Date((sent_at.at(-1) ?? 0) + wait_s * 1000)
+}
+
+/** The owner's list of countries. An e-mail address has no country. */
+function countryLimit(
+  workspaceId: string,
+  country: string | null,
+  { limits }: CodeState,
+): CodeRefusal | null {
+  const countries = limits.get(workspaceId)?.countries
+  if (!countries || country === null || countries.includes(country)) return null
+  return { outcome: 'code_country', country, countries }
+}
+
+function creditLimit(message: MessageRow, state: CodeState): CodeRefusal | null {
+  const limit = state.limits.get(message.workspace_id)?.daily_credits ?? null
+  const spending = spendingWith(message, state)
+  if (limit === null || spending === null || spending.spent <= limit) return null
+  const required = message.credits_used
+  return { outcome: 'code_credits', required, limit, spent: (spending.spent - required) as Units }
+}
+
+/** What the workspace spent on codes on the day (UTC) of a live message, with this message. Refunds do not reduce it. */
+function spendingWith(
+  { workspace_id, livemode, created_at, credits_used }: MessageRow,
+  { spent }: CodeState,
+): VerificationSpendingRow | null {
+  if (!livemode) return null
+  const day = Math.floor(created_at.getTime() / DAY_MS)
+  const known = spent.get(workspace_id)
+  // A clock that was set back must not begin the day again.
+  if (known && known.day >= day) {
+    return { ...known, spent: (known.spent + credits_used) as Units }
+  }
+  return { workspace_id, day, spent: credits_used }
 }
 
 /** A verification that ended without an approval does not shorten the wait. */

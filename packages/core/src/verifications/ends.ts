@@ -32,9 +32,21 @@ export async function announceEnd(
   return end !== null && announce(stores, newId, end)
 }
 
-/** Ends the verifications whose code expired, with an event each, and removes those that ended long ago. */
+/** The number of verifications of one transaction whose messages lose their code: each changes a few rows. */
+const CODES_MAX = 100
+
+const DAY_MS = 86_400_000
+
+/** The default age in days at which verifications are removed. */
+export const VERIFICATION_DAYS_DEFAULT = LIMITS.verification_kept_s / 86_400
+
+/** Ends the verifications whose code expired, with an event each, and removes verifications `days` after their end. */
 export async function sweepVerifications(
-  { storage, runtime }: { storage: Storage; runtime: Pick<Runtime, 'now' | 'id'> },
+  {
+    storage,
+    runtime,
+    days = VERIFICATION_DAYS_DEFAULT,
+  }: { storage: Storage; runtime: Pick<Runtime, 'now' | 'id'>; days?: number | undefined },
   step_max: number,
   isStopping: () => boolean,
 ): Promise<void> {
@@ -55,8 +67,20 @@ export async function sweepVerifications(
       })
     }
   } while (changed >= step_max)
-  const before = new Date(runtime.now().getTime() - LIMITS.verification_kept_s * 1000)
+  const ago = (ms: number) => new Date(runtime.now().getTime() - ms)
+  const before = { ended: ago(days * DAY_MS), counted: ago(LIMITS.verification_kept_s * 1000) }
   const step = () =>
     storage.write(({ verifications }) => verifications.removeEnded(before, step_max))
   while (!isStopping() && (await step()) >= step_max);
+}
+
+/** Removes from messages what their code is derived from, a day after the start. */
+export async function removeOldCodes(
+  { storage, runtime }: { storage: Storage; runtime: Pick<Runtime, 'now'> },
+  isStopping: () => boolean,
+): Promise<void> {
+  const before = new Date(runtime.now().getTime() - LIMITS.verification_code_kept_s * 1000)
+  const step = () =>
+    storage.write(({ verifications }) => verifications.removeCodes(before, CODES_MAX))
+  while (!isStopping() && (await step()) >= CODES_MAX);
 }

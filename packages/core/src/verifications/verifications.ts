@@ -8,7 +8,7 @@ import { invalid, SvcError } from '../contract/errors.ts'
 import { CLIENT_BITS, networkOf } from '../contract/fields/client-network.ts'
 import { emailKey } from '../contract/fields/email-address.ts'
 import { phone } from '../contract/fields/fields.ts'
-import { type Units, units } from '../contract/fields/units.ts'
+import { formatCredits, type Units, units } from '../contract/fields/units.ts'
 import type { Channel, Content } from '../contract/resources/content.ts'
 import type { SendRequest } from '../contract/resources/send-request.ts'
 import {
@@ -32,6 +32,7 @@ import {
 } from '../messages/acceptance.ts'
 import type { BulkParts } from '../messages/bulk-accept.ts'
 import { testUseOf } from '../messages/test-usage.ts'
+import { countryName } from '../prices/price.ts'
 import type { VerificationCountRow, VerificationPauseRow, VerificationRow } from '../rows/rows.ts'
 import type { CodeSource } from '../rows/verifications.ts'
 import type { CodeCheck } from '../rules/check-codes.ts'
@@ -266,6 +267,7 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
           response: () => '',
         }),
         code: {
+          ...(source && { country: await countryOf(to) }),
           verification,
           resends,
           ...(is_fallback && { is_fallback }),
@@ -510,6 +512,7 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
       fallback_at: null,
       other_recipient: other === null ? null : addressOf(other),
       messages: [],
+      code_removed: false,
     }
   }
 
@@ -730,6 +733,22 @@ function refusedCode<Result extends { outcome: string }>(
           reason: refusal.of === 'recipient' ? 'codes_of_address' : 'codes_of_network',
         },
       )
+    case 'code_country':
+      throw invalid(
+        'to',
+        refusal.country === NO_COUNTRY
+          ? 'One-time codes to numbers of no known country are not allowed'
+          : `One-time codes to ${countryName(refusal.country)} are not allowed`,
+        'codes_country',
+      )
+    case 'code_credits': {
+      const left = formatCredits(units(Math.max(0, refusal.limit - refusal.spent)))
+      throw new SvcError(
+        'insufficient_credits',
+        `Not enough credits. You need ${formatCredits(refusal.required)} credits but have ${left} left today for one-time codes.`,
+        { reason: 'codes_daily_credits' },
+      )
+    }
     case 'country_paused':
       throw new SvcError(
         'forbidden',

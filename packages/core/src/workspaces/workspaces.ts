@@ -10,6 +10,7 @@ import type {
   Workspace,
   WorkspaceSummary,
 } from '../contract/resources/workspaces.ts'
+import { COUNTRIES } from '../prices/price.ts'
 import type { AccountTokenRow, WorkspaceRow } from '../rows/rows.ts'
 import type { Account } from '../rules/decide.ts'
 import type { Runtime } from '../runtime/runtime.ts'
@@ -230,6 +231,7 @@ export function createWorkspaces({
       if (isChange) {
         const { low_balance, ...change } = request
         const at = runtime.now()
+        checkCountries(change.verification_countries)
         await storage.write(async ({ workspaces, lowBalances, audit }) => {
           await workspaces.change(workspaceId, change, at)
           if (low_balance !== undefined) await lowBalances.set(workspaceId, low_balance, at)
@@ -274,9 +276,18 @@ function newWorkspace(
     country: country ?? null,
     sender_name: null,
     owner_name: null,
+    verification_daily_credits: null,
+    verification_countries: null,
     created_at: at,
     updated_at: at,
   }
+}
+
+/** @throws SvcError `validation_error` for a code that no country with numbers of its own has. */
+function checkCountries(countries: readonly string[] | null | undefined): void {
+  const unknown = countries?.find((code) => !COUNTRIES.has(code))
+  if (unknown === undefined) return
+  throw invalid('verification_countries', `"${unknown}" is not a country code`)
 }
 
 function workspaceOf(row: WorkspaceRow, account: Account): Workspace {

@@ -4,7 +4,7 @@ import { LIMITS } from '../../src/contract/limits.ts'
 import type { VerificationRow } from '../../src/rows/rows.ts'
 import type { AcceptRequest } from '../../src/rules/accept.ts'
 import { type CodeRequest, ended } from '../../src/rules/verify.ts'
-import { codeSourceOf } from '../../src/secrets/codes.ts'
+import { codeSourceOf, withoutCode } from '../../src/secrets/codes.ts'
 import { benchFor, type OpenStorage, only } from './bench.ts'
 
 const HOUR_MS = 3_600_000
@@ -308,6 +308,95 @@ export function verificationsContract(open: OpenStorage): void {
     expect(await note(bench.clock.now())).toBe(false)
   })
 
+  it('spends no more than the credits of a day, also simultaneously', async () => {
+    const id = await bench.workspace(units(100_000_000))
+    const limit = { verification_daily_credits: units(3_000_000) }
+    const at = bench.clock.now()
+    await bench.storage.write(({ workspaces }) => workspaces.change(id, limit, at))
+    const ask = (recipient: string, more: Partial<VerificationRow> = {}) =>
+      asking(id, { recipient, ...more })
+    const results = await Promise.all(numbers(8).map(async (to) => (await accept([ask(to)]))[0]))
+    expect(results.filter((one) => one?.outcome === 'accepted')).toHaveLength(3)
+    expect(results.find((one) => one?.outcome === 'code_credits')).toEqual({
+      outcome: 'code_credits',
+      required: units(1_000_000),
+      limit: units(3_000_000),
+      spent: units(3_000_000),
+    })
+    // Each of one batch sees the others, and an e-mail counts too.
+    const mail = { country: null, livemode: true }
+    expect(await outcomes([ask('asha@example.com', mail)])).toEqual(['code_credits'])
+    const test = ask('+255788888888', { livemode: false })
+    expect(await outcomes([{ ...test, debit: null }])).toEqual(['accepted'])
+    expect(await bench.ledger(id)).toHaveLength(4)
+    const other = await bench.workspace(units(10_000_000))
+    expect(await outcomes([asking(other)])).toEqual(['accepted'])
+    bench.clock.step(24 * HOUR_MS)
+    const next = numbers(5, 100).map((to) => ask(to))
+    expect((await outcomes(next)).filter((outcome) => outcome === 'accepted')).toHaveLength(3)
+    await bench.reopen()
+  })
+
+  it('counts what was spent before the limit was set, and nothing for a refused message', async () => {
+    const id = await bench.workspace(units(2_000_000))
+    const ask = (n: number) => asking(id, { recipient: numbers(1, n)[0] as string })
+    expect(await outcomes([ask(1)])).toEqual(['accepted'])
+    const limit = { verification_daily_credits: units(2_000_000) }
+    const at = bench.clock.now()
+    await bench.storage.write(({ workspaces }) => workspaces.change(id, limit, at))
+    const large = ask(2)
+    const spending = { api_key_id: 'key', day: '2026-05-04', limit: units(0) }
+    expect(await outcomes([{ ...large, spending }, ask(3), ask(4)])).toEqual([
+      'daily_limit',
+      'accepted',
+      'code_credits',
+    ])
+  })
+
+  it('goes to the listed countries only', async () => {
+    const id = await bench.workspace(units(10_000_000))
+    const limit = { verification_countries: ['KE', 'DE'] }
+    const at = bench.clock.now()
+    await bench.storage.write(({ workspaces }) => workspaces.change(id, limit, at))
+    const [refused, ...sent] = await accept([
+      asking(id),
+      asking(id, { recipient: '+4915112345678', country: 'DE' }),
+      asking(id, { recipient: 'asha@example.com', country: null }),
+    ])
+    expect(refused).toEqual({ outcome: 'code_country', country: 'TZ', countries: ['KE', 'DE'] })
+    expect(sent.map((one) => one.outcome)).toEqual(['accepted', 'accepted'])
+    // The code of another service is not counted by country, but its number has one.
+    const external = asking(id, { recipient: '+255700000001', country: null })
+    const code = { ...(external.code as CodeRequest), country: 'TZ' }
+    expect(await outcomes([{ ...external, code }])).toEqual(['code_country'])
+    expect(await bench.ledger(id)).toHaveLength(3)
+  })
+
+  it('removes from messages what a code is derived from, and keeps the rest', async () => {
+    const id = await bench.workspace(units(10_000_000))
+    const first = asking(id)
+    await accept([first])
+    bench.clock.step(LIMITS.verification_cooldown_s * 1000)
+    const again = asking(id)
+    await accept([again])
+    const began = (await stored(first)) as VerificationRow
+    const messages = [first, again].map((of) => only(of.messages).id)
+    const contents = () =>
+      Promise.all(messages.map(async (one) => (await bench.message(id, one)).content))
+    const before = await contents()
+    expect(before.map(codeSourceOf)).toEqual(Array(2).fill({ seed: began.seed, length: 6 }))
+    const remove = (ms: number) =>
+      bench.storage.write(({ verifications }) =>
+        verifications.removeCodes(new Date(began.created_at.getTime() + ms), 1_000),
+      )
+    await remove(-1)
+    expect(await contents()).toEqual(before)
+    expect(await remove(0)).toBeGreaterThan(0)
+    expect(await contents()).toEqual(before.map(withoutCode))
+    expect(await remove(0)).toBe(0)
+    await bench.reopen()
+  })
+
   it('does not count a message that failed before any provider accepted it', async () => {
     const id = await bench.workspace(units(200_000_000))
     const fallback = { fallback: ['sms' as const], other_recipient: '+255700000001' }
@@ -507,7 +596,9 @@ export function verificationsContract(open: OpenStorage): void {
     expect(await check(row, true)).toBe('expired')
     expect(await due()).toEqual([])
     const remove = (before: Date) =>
-      bench.storage.write(({ verifications }) => verifications.removeEnded(before, 1_000))
+      bench.storage.write(({ verifications }) =>
+        verifications.removeEnded({ ended: before, counted: before }, 1_000),
+      )
     await remove(new Date(bench.clock.now().getTime() - 1))
     expect(await stored(request)).not.toBeNull()
     await remove(bench.clock.now())

@@ -813,6 +813,16 @@ const ROWS = {
       max: 36_500,
       example: '730',
     },
+    SVC_VERIFICATION_RETENTION_DAYS: {
+      type: 'days',
+      summary: 'days after their end at which records of one-time codes are deleted',
+      details:
+        'days after their end at which the records of [one-time codes](../guides/one-time-codes.md#what-is-stored) are deleted; counts by country are kept for 30 days',
+      default: '30',
+      min: 1,
+      max: 36_500,
+      example: '7',
+    },
     SVC_LOG_LEVEL: {
       type: 'choice',
       choices: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],

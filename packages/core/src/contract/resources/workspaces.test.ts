@@ -15,6 +15,8 @@ const row = {
   sender_name: null,
   credits_held: units(0),
   low_balance: null,
+  verification_daily_credits: null,
+  verification_countries: null,
   created_at: new Date('2026-05-04T09:30:00.000Z'),
   updated_at: new Date('2026-05-04T09:30:00.000Z'),
 } satisfies Workspace

@@ -19,6 +19,10 @@ export const workspace = z
     credits_held: credits,
     /** The owner is notified when the available credits fall below this number; null: never. */
     low_balance: credits.nullable(),
+    /** The credits that may be spent on one-time codes on a day (UTC); null: no limit. */
+    verification_daily_credits: credits.nullable(),
+    /** The countries to whose numbers one-time codes are sent; null: all. */
+    verification_countries: z.array(z.string()).nullable(),
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -208,6 +212,25 @@ export const workspaces = {
         .nullable()
         .optional()
         .meta({ description: 'Below this number of credits the owner is notified; null: never.' }),
+      verification_daily_credits: credits
+        .refine((amount) => amount >= 0, 'verification_daily_credits must be at least 0')
+        .nullable()
+        .optional()
+        .meta({
+          description:
+            'The credits that may be spent on one-time codes on a day (UTC); null: no limit. Refunds do not reduce what was spent.',
+        }),
+      verification_countries: z
+        .array(z.string().regex(/^[A-Z]{2}$/, 'A country has a code of two letters, such as TZ'))
+        .min(1)
+        .max(LIMITS.verification_countries)
+        .nullable()
+        .optional()
+        .meta({
+          example: ['TZ', 'KE'],
+          description:
+            'The countries to whose numbers one-time codes are sent, as ISO 3166-1 codes; null: all. E-mail addresses have no country.',
+        }),
     }),
     data: workspace,
     summary: 'Change the workspace of the token',

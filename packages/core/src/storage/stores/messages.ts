@@ -34,7 +34,7 @@ import {
   messageTotals,
   totalOf,
 } from './message-totals.ts'
-import { filledUp, includesIn, removeOldest } from './queries.ts'
+import { filledUp, includesIn, positionIn, removeOldest } from './queries.ts'
 
 /** A message whose content is null if it is too long for a list. */
 export type ShortMessageRow = Omit<MessageRow, 'content'> & {
@@ -228,6 +228,16 @@ export function messageStore(db: Db, tables: Tables, { locked }: { locked: <Q>(q
   }
 
   /** SQL: whether a text occurs in a message. JSON has some characters escaped. */
+  /**
+   * SQL: a content without what a code is derived from, which is its last field. In the values of a content, quotation marks
+   * are escaped, so that no text of a workspace contains the beginning of this field.
+   */
+  function withoutCode(content: SQL): SQL {
+    const field = sql.raw(`',"code":{"seed":'`)
+    const at = positionIn(content, field, t.id)
+    return sql`case when ${at} > 0 then substr(${content}, 1, ${at} - 1) else ${content} end`
+  }
+
   function containing(part: string): SQL | undefined {
     const isIn = (column: SQL | PgColumn, text: string) => {
       const folded = includesIn(sql`lower(${column})`, text.toLowerCase(), t.id)
@@ -240,7 +250,10 @@ export function messageStore(db: Db, tables: Tables, { locked }: { locked: <Q>(q
       isIn(t.sender, part),
       isIn(t.provider_message_id, part),
       isIn(sql`cast(${t.metadata} as text)`, escaped),
-      isIn(sql`substr(cast(${t.content} as text), 1, ${sql.raw(`${SEARCHED_LENGTH}`)})`, escaped),
+      isIn(
+        withoutCode(sql`substr(cast(${t.content} as text), 1, ${sql.raw(`${SEARCHED_LENGTH}`)})`),
+        escaped,
+      ),
     )
   }
 

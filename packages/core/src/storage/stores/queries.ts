@@ -85,3 +85,8 @@ export async function removeOldest(
   const some = last ? and(condition, lte(by, last.at)) : condition
   return (await db.delete(t).where(some).returning({ at: by })).length
 }
+
+/** SQL: the position of the first `part` in a text, from 1 on; 0: none. `of` is a column of the engine. */
+export function positionIn(text: SQL, part: SQL, of: PgColumn): SQL {
+  return is(of, PgColumn) ? sql`strpos(${text}, ${part})` : sql`instr(${text}, ${part})`
+}

@@ -41,6 +41,22 @@ export function verificationStore(
       channel && eq(t.channel, channel),
       recipient === undefined ? undefined : eq(t.recipient, recipient),
     )
+  /** Removes from the messages of a verification what its code is derived from. */
+  async function withoutCodes({
+    workspace_id,
+    messages: all,
+    last,
+  }: Pick<VerificationRow, 'workspace_id' | 'messages'> & { last: string }): Promise<void> {
+    const ids = all?.map(({ id }) => id) ?? [last]
+    for (const id of ids) {
+      const one = and(eq(messages.workspace_id, workspace_id), eq(messages.id, id))
+      const [found] = await db.select({ content: messages.content }).from(messages).where(one)
+      if (!found || !('code' in found.content)) continue
+      const { code: _, ...content } = found.content
+      await db.update(messages).set({ content }).where(one)
+    }
+  }
+
   return {
     reads: {
       async byId(workspaceId: string, id: string): Promise<VerificationRow | null> {
@@ -183,11 +199,40 @@ export function verificationStore(
         const target = [pauses.workspace_id, pauses.country]
         await db.insert(pauses).values(pause).onConflictDoUpdate({ target, set: { allowed_until } })
       },
-      /** Removes about `limit` verifications of all workspaces that ended before a time, and counts of that age. */
-      async removeEnded(before: Date, limit: number): Promise<number> {
+      /**
+       * Removes from the messages of at most `limit` verifications, which began before a time, what their code is derived from.
+       * Returns the number of verifications.
+       */
+      async removeCodes(before: Date, limit: number): Promise<number> {
+        const coded = db
+          .select({
+            workspace_id: t.workspace_id,
+            id: t.id,
+            messages: t.messages,
+            last: t.message_id,
+          })
+          .from(t)
+          // The condition has the same text as in the index.
+          .where(and(sql`${t.code_removed} = false`, lte(t.created_at, before)))
+          .orderBy(asc(t.created_at))
+          .limit(limit)
+        const found = await coded
+        for (const row of found) {
+          await withoutCodes(row)
+          await db.update(t).set({ code_removed: true }).where(mine(row.workspace_id, row.id))
+        }
+        return found.length
+      },
+      /**
+       * Removes about `limit` verifications of all workspaces that ended before `ended`, and counts from before `counted`.
+       */
+      async removeEnded(
+        { ended: before, counted }: { ended: Date; counted: Date },
+        limit: number,
+      ): Promise<number> {
         await removeOldest(
           db,
-          { from: counts, by: counts.hour, condition: lte(counts.hour, before) },
+          { from: counts, by: counts.hour, condition: lte(counts.hour, counted) },
           limit,
         )
         return removeOldest(
@@ -202,7 +247,10 @@ export function verificationStore(
           eq(t.workspace_id, workspaceId),
           or(eq(t.recipient, recipient), eq(t.other_recipient, recipient)),
         )
-        return (await db.delete(t).where(theirs).returning({ id: t.id })).length
+        const columns = { workspace_id: t.workspace_id, messages: t.messages, last: t.message_id }
+        const removed = await db.delete(t).where(theirs).returning(columns)
+        for (const row of removed) await withoutCodes(row)
+        return removed.length
       },
     },
   }

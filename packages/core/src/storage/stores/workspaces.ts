@@ -9,7 +9,13 @@ import { isBelow, type StoreDialect } from './queries.ts'
 
 /** The columns that the owner may change. */
 export type WorkspaceChange = {
-  [K in 'name' | 'phone' | 'country' | 'sender_name']?: WorkspaceRow[K] | undefined
+  [K in
+    | 'name'
+    | 'phone'
+    | 'country'
+    | 'sender_name'
+    | 'verification_daily_credits'
+    | 'verification_countries']?: WorkspaceRow[K] | undefined
 }
 
 export function workspaceStore(

@@ -36,6 +36,7 @@ const CODES = {
   too_many_codes: 60203,
   network_limit: 60207,
   country_paused: 60410,
+  country_blocked: 60605,
 } as const
 
 /** A refusal with Twilio's number. `text` is shown to the client. */
@@ -109,7 +110,7 @@ function numberOf(failure: SvcError): { status: number; code: number } {
     case 'rate_limit_exceeded':
       return { status: 429, code: codeOfReason(failure) ?? CODES.too_many_requests }
     case 'validation_error':
-      return { status: 400, code: codeOfFault(failure) }
+      return { status: 400, code: codeOfReason(failure) ?? codeOfFault(failure) }
     default:
       return { status: 500, code: CODES.internal }
   }
@@ -119,6 +120,8 @@ const REASONS = {
   codes_of_address: CODES.too_many_codes,
   codes_of_network: CODES.network_limit,
   codes_paused: CODES.country_paused,
+  codes_country: CODES.country_blocked,
+  codes_daily_credits: CODES.inactive_account,
 } as const satisfies Record<ErrorReason, number>
 
 function codeOfReason({ reason }: SvcError): number | null {

@@ -196,6 +196,7 @@ export function prepareAccept(
       tx.write(insertAnswers, plan.answers)
       tx.write(codes.store, plan.verifications)
       tx.write(codes.count, plan.verification_counts)
+      tx.write(codes.spend, plan.verification_spending)
       // The counts come last, right before the commit: other transactions settle messages of the same workspaces.
       tx.write(addCounts, plan.counts)
       return { plan, accounts: state.accounts, waiting: queued.waiting }

@@ -6,6 +6,8 @@ import type {
   VerificationCountRow,
   VerificationPauseRow,
   VerificationRow,
+  VerificationSpendingRow,
+  WorkspaceRow,
 } from '../../../rows/rows.ts'
 import { type Tables, tables } from '../../../rows/tables.ts'
 
@@ -25,6 +27,7 @@ import type { CodeCountChange } from '../../../rules/settlement.ts'
 import {
   type CodeState,
   codeKeys,
+  codeLimitsOf,
   codeWindows,
   countedAt,
   emptyCodeState,
@@ -267,6 +270,13 @@ export function codeRows(t: Tables) {
       `on conflict (workspace_id, id) do update
        set ${columns.map((name) => `${name} = excluded.${name}`).join(', ')}`,
     ),
+    // The spending is read under the account's lock, so the last value written is complete.
+    spend: insertInto(
+      'store_verification_spending',
+      t.verification_spending,
+      {},
+      'on conflict (workspace_id) do update set day = excluded.day, spent = excluded.spent',
+    ),
     // The order of the keys prevents deadlocks.
     count: {
       ...counts,
@@ -310,6 +320,19 @@ const findCodePauses = statement<VerificationPauseRow>(
    join verification_pauses p using (workspace_id, country)`,
 )
 
+const findCodeLimits = statement<
+  Pick<WorkspaceRow, 'id' | 'verification_daily_credits' | 'verification_countries'>
+>(
+  'find_code_limits',
+  `select id, verification_daily_credits, verification_countries from workspaces
+   where id = any($1::text[])`,
+)
+
+const findCodeSpending = statement<VerificationSpendingRow>(
+  'find_verification_spending',
+  `select workspace_id, day, spent from verification_spending where workspace_id = any($1::text[])`,
+)
+
 /** Finds what decides about the requests for codes. Makes no query without such requests. */
 export async function findCodes(
   tx: Transaction,
@@ -329,7 +352,8 @@ export async function findCodes(
     rows.map((row) => row[name])
   const [addresses, networks, countries] = [unique('address'), unique('network'), unique('country')]
   const named = [column(countries, 'workspace_id'), column(countries, 'country')]
-  const [recent, started, counts, pauses] = await Promise.all([
+  const workspaces = [...new Set(asked.map(({ workspace_id }) => workspace_id))]
+  const [recent, started, counts, pauses, limits, spent] = await Promise.all([
     tx.rows(
       findRecent,
       column(addresses, 'workspace_id'),
@@ -348,6 +372,8 @@ export async function findCodes(
       : [],
     countries.length > 0 ? tx.rows(findCodeCounts, ...named, since.counts) : [],
     countries.length > 0 ? tx.rows(findCodePauses, ...named) : [],
+    tx.rows(findCodeLimits, workspaces),
+    tx.rows(findCodeSpending, workspaces),
   ])
   for (const row of recent.sort(byNewest)) addTo(state.recent, codeKeys(row).address, row)
   for (const { started: count, ...of } of started) {
@@ -356,6 +382,8 @@ export async function findCodes(
   }
   for (const row of counts) addTo(state.counts, `${row.workspace_id}\n${row.country}`, row)
   for (const row of pauses) state.pauses.set(`${row.workspace_id}\n${row.country}`, row)
+  for (const row of limits) state.limits.set(row.id, codeLimitsOf(row))
+  for (const row of spent) state.spent.set(row.workspace_id, row)
   return state
 }
 

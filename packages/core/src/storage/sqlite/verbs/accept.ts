@@ -142,6 +142,7 @@ export function prepareAccept(
     for (const answer of plan.answers) insertAnswer(answer)
     for (const verification of plan.verifications) codes.store(verification)
     for (const counts of plan.verification_counts) codes.count(counts)
+    for (const spending of plan.verification_spending) codes.spend(spending)
     for (const file of plan.files) {
       insertFile(file)
       markUsed.run(file.workspace_id, file.sha256)

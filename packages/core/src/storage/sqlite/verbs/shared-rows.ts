@@ -12,7 +12,13 @@ import {
 import { ENDPOINT_COLUMNS, type SubscribedWebhook } from '../../../rules/deliveries.ts'
 import { suppressedAddresses, suppressionKey } from '../../../rules/recipients.ts'
 import type { CodeCountChange } from '../../../rules/settlement.ts'
-import { type CodeState, codeKeys, codeWindows, countedAt } from '../../../rules/verify.ts'
+import {
+  type CodeState,
+  codeKeys,
+  codeLimitsOf,
+  codeWindows,
+  countedAt,
+} from '../../../rules/verify.ts'
 import type { Counter, HotVerbs } from '../../ports/hot.ts'
 import type { Connection } from '../engine/connection.ts'
 import { insertAll, insertInto, namesOf, selectFrom, updateOf } from '../engine/rows.ts'
@@ -229,12 +235,28 @@ export function codeRows(connection: Connection, t: Tables) {
     namesOf(t.verification_pauses),
     'workspace_id = ? and country = ?',
   )
+  const limits = selectFrom(
+    connection,
+    t.workspaces,
+    ['verification_daily_credits', 'verification_countries'],
+    'id = ?',
+  )
+  const spent = selectFrom(
+    connection,
+    t.verification_spending,
+    namesOf(t.verification_spending),
+    'workspace_id = ?',
+  )
   return {
     /** Adds to the state what decides about one request. */
     load(state: CodeState, of: VerificationRow, at: Date): void {
       const { workspace_id, recipient, livemode, country, client_network } = of
       const keys = codeKeys(of)
       const since = codeWindows(at)
+      if (!state.limits.has(workspace_id)) {
+        for (const row of limits(workspace_id)) state.limits.set(workspace_id, codeLimitsOf(row))
+        for (const row of spent(workspace_id)) state.spent.set(workspace_id, row)
+      }
       if (!state.recent.has(keys.address)) {
         const found = recent(workspace_id, recipient, Number(livemode), since.recent.getTime())
         state.recent.set(keys.address, found)
@@ -251,6 +273,7 @@ export function codeRows(connection: Connection, t: Tables) {
       }
     },
     store: insertInto(connection, t.verifications, { replacing: true }),
+    spend: insertInto(connection, t.verification_spending, { replacing: true }),
     count: insertInto(connection, t.verification_counts, {
       conflict: `on conflict (workspace_id, country, hour) do update set
         sent = sent + excluded.sent, approved = approved + excluded.approved,
