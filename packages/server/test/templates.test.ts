@@ -209,6 +209,55 @@ describe('a send from a template', () => {
     expect([again.text, again.headers['idempotent-replayed']]).toEqual([first.text, 'true'])
   })
 
+  it('takes copies, files and other fields of an e-mail beside it', async () => {
+    const name = await publish()
+    const content = {
+      cc: ['cc@example.com'],
+      bcc: ['bcc@example.com'],
+      reply_to: 'shop@acme.example',
+      headers: { 'X-Campaign': 'a' },
+      tags: [{ name: 'a', value: 'b' }],
+      attachments: [{ filename: 'a.txt', content: 'aGVsbG8=' }],
+    }
+    const json = {
+      ...{ to: 'delivered@sandbox.svc', channel: 'email', content },
+      template: { name, variables: { order_id: 'A1' } },
+    }
+    const headers = { 'idempotency-key': `with-${name}` }
+    const test = (await world().key(owner, { mode: 'test' })).key
+    const send = (body: object) => world().call('POST', SEND, { key: test, json: body, headers })
+    const sent = await send(json)
+    expect(sent.status, sent.text).toBe(201)
+    const path = `/api/v1/messages/${sent.body.data.message_id}`
+    const { message } = (await world().call('GET', path, { key: test })).body.data
+    expect(message.content).toMatchObject({
+      ...{ subject: 'Order A1', html: '<h1>Hi there</h1><p>A1</p>', text: 'Hi there\n\nA1' },
+      ...{ cc: content.cc, bcc: content.bcc, reply_to: content.reply_to },
+      ...{ headers: content.headers, tags: content.tags, attachments: [{ filename: 'a.txt' }] },
+    })
+    expect(message.recipients).toHaveLength(3)
+    expect((await send(json)).text).toBe(sent.text)
+    expect((await send({ ...json, content: { ...content, subject: 'Other' } })).status).toBe(400)
+    const subject = { ...json, content: { subject: 'Other' } }
+    const other = await call('POST', SEND, subject)
+    expect((await messageOf(other.body.data.message_id)).content.subject).toBe('Other')
+  })
+
+  it.each([
+    [{ text: 'a' }, 'text'],
+    [{ cc: ['delivered@sandbox.svc'] }, 'repeats an address'],
+    [{ subject: 'a\nb' }, 'line breaks'],
+    [{ attachments: [{ filename: 'a.txt', content: '!' }] }, 'base64'],
+  ])('refuses %j beside it', async (content, message) => {
+    const name = await publish()
+    const answer = await call('POST', SEND, {
+      ...{ to: 'delivered@sandbox.svc', channel: 'email', content },
+      template: { name, variables: { order_id: 'A1' } },
+    })
+    expect(answer.status).toBe(400)
+    expect(answer.body.message).toContain(message)
+  })
+
   it('refuses content beside the template, and an unknown field', async () => {
     const name = await publish()
     const send = { to: '+15005550006', channel: 'sms', template: { name } }

@@ -191,7 +191,8 @@ export function createProviderDesk({
     },
     async send(name, trial) {
       const { traits } = known(name)
-      if (!('content' in trial)) throw invalid('content', 'A trial needs its content')
+      if (!('content' in trial) || 'template' in trial)
+        throw invalid('content', 'A trial needs its content')
       const isListening = connectionsOf(name).length > 0
       return tryProvider(await open(name), { traits, isListening, trial, runtime })
     },

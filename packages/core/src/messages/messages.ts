@@ -198,7 +198,9 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
     given: TemplateRequest,
     options: SendOptions & DoorOptions,
   ): Promise<IdempotentResult<Sent> & { row?: MessageRow }> {
-    const { compared = given } = options
+    const { status_callback: callback } = options
+    const { compared = callback === undefined ? given : { ...given, status_callback: callback } } =
+      options
     const record = { route: ROUTE, request: compared }
     const known = await storedResponse(storage, identity, options.idempotency_key, record)
     if (known !== null) return replay(known)

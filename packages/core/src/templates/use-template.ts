@@ -75,7 +75,8 @@ export function filledRequest(
 ): SendRequest {
   const { content, missing } = fillContent(request.channel, source)
   if (missing.size > 0) throw invalid('template.variables', `No value for ${namesOf(missing)}`)
-  return { ...request, content } as SendRequest
+  const additions = 'content' in request ? request.content : {}
+  return { ...request, content: { ...content, ...additions } } as SendRequest
 }
 
 /** A content without missing values is checked as that of a request. */

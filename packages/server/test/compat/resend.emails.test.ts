@@ -258,9 +258,13 @@ describe('errors', () => {
     [{ ...MAIL, headers: { 'X-A\r\nBcc': 'x' } }, 'validation_error', 'not allowed'],
     [{ ...MAIL, headers: { DKIM: 'x' } }, 'validation_error', 'not allowed'],
     [{ ...MAIL, tags: [{ name: 'a b', value: 'c' }] }, 'validation_error', 'tags'],
-    [{ ...MAIL, template: { id: 'x' } }, 'validation_error', 'stores no templates'],
-    [{ from: FROM, to: TO, template: { id: 'x' } }, 'validation_error', 'stores no templates'],
-    [{ template: { id: 'x' } }, 'validation_error', 'stores no templates'],
+    [{ ...MAIL, template: { id: 'x' } }, 'validation_error', 'cannot have `html` or `text`'],
+    [
+      { from: FROM, to: TO, template: { id: 'x' } },
+      'validation_error',
+      'No template has the name x',
+    ],
+    [{ to: TO, template: { id: 'Größe' } }, 'validation_error', 'The name of a template'],
     [{ ...MAIL, sheduled_at: 'in 1 hour' }, 'validation_error', 'sheduled_at'],
     [{ ...MAIL, attachments: [{ filename: 'a' }] }, 'invalid_attachment', 'either'],
     [{ ...MAIL, attachments: [{ filename: 'a', content: '!' }] }, 'invalid_attachment', 'base64'],
@@ -359,7 +363,7 @@ describe('errors', () => {
     expect(refused.error).toMatchObject({ statusCode: 401, name: 'restricted_api_key' })
   })
 
-  it('name an unknown e-mail, an unknown endpoint and templates', async () => {
+  it('name an unknown e-mail, an unknown endpoint and broadcasts', async () => {
     const unknown = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
     expect((await resend.emails.get(unknown)).error).toMatchObject({
       statusCode: 404,
@@ -374,9 +378,9 @@ describe('errors', () => {
       name: 'not_found',
       message: 'The requested endpoint does not exist.',
     })
-    expect((await resend.templates.list()).error).toMatchObject({
+    expect((await resend.broadcasts.list()).error).toMatchObject({
       statusCode: 404,
-      message: expect.stringContaining('Templates are not supported'),
+      message: expect.stringContaining('Broadcasts are not supported'),
     })
   })
 

@@ -143,19 +143,26 @@ function exactlyOne<K extends string>(...names: K[]) {
 
 const asSent: Room = (length) => length
 
+/** What an e-mail may have beside its body. */
+const mailParts = {
+  cc: copies.optional().meta({ description: 'The addresses that get a copy.' }),
+  bcc: copies.optional().meta({
+    description: 'The addresses that get a copy, of which the other recipients do not learn.',
+  }),
+  attachments: emailAttachments.optional(),
+}
+
 /** The content of an SMS. Source: interface, Content for `sms`. */
 export const smsContent = smsContentOf(asSent).meta({ id: 'SmsContent' })
 /** The content of an e-mail. Source: interface, Content for `email`; contract section 6. */
 export const emailContent = withBodies(
-  z.strictObject({
-    ...emailFields(asSent),
-    cc: copies.optional().meta({ description: 'The addresses that get a copy.' }),
-    bcc: copies.optional().meta({
-      description: 'The addresses that get a copy, of which the other recipients do not learn.',
-    }),
-    attachments: emailAttachments.optional(),
-  }),
+  z.strictObject({ ...emailFields(asSent), ...mailParts }),
 ).meta({ id: 'EmailContent' })
+const { html: _, text: __, ...besideBodies } = emailFields(asSent)
+/** What a request may add to an e-mail from a stored template. Its fields come before those of the template. */
+export const emailAdditions = z
+  .strictObject({ ...besideBodies, subject: besideBodies.subject.optional(), ...mailParts })
+  .meta({ id: 'EmailAdditions', example: { cc: ['bookkeeping@acme.example'] } })
 /** The content of a WhatsApp message: a text, media or an approved template. Source: contract section 6. */
 export const whatsappContent = whatsappContentOf(asSent).meta({ id: 'WhatsappContent' })
 /** The content of a voice call: a text to read out, or a recording to play. Source: contract section 6. */

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { chosen } from '../fields/chosen.ts'
 import { dateTime, isRecord, metadata, phone, senderName, text } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
-import { CHANNELS, type Channel, contents } from './content.ts'
+import { CHANNELS, type Channel, contents, emailAdditions } from './content.ts'
 import { mailTo, refineRecipients } from './mail-recipients.ts'
 import { templateUse } from './template-use.ts'
 
@@ -87,9 +87,10 @@ function fromTemplate<const C extends Channel>(channel: C, id: string) {
 
 const smsTemplate = fromTemplate('sms', 'SmsFromTemplate')
 const whatsappTemplate = fromTemplate('whatsapp', 'WhatsappFromTemplate')
-const emailTemplate = fromTemplate('email', 'EmailFromTemplate').superRefine(({ to }, ctx) =>
-  refineRecipients({ to, content: {} }, ctx),
-)
+const emailTemplate = fromTemplate('email', 'EmailFromTemplate')
+  .extend({ content: emailAdditions.optional() })
+  .superRefine(({ to, content = {} }, ctx) => refineRecipients({ to, content }, ctx))
+  .meta({ id: 'EmailFromTemplate' })
 const voiceTemplate = fromTemplate('voice', 'VoiceFromTemplate')
 
 const templateWithVoice = z.discriminatedUnion(
@@ -107,9 +108,10 @@ const templateWithoutVoice = z.discriminatedUnion(
 /** A request to send one message, whose content is a stored template. */
 export type TemplateRequest = z.output<typeof templateWithVoice>
 
-/** Whether a request names a stored template in place of `content`. */
+/** Whether a request names a stored template in place of `content`. Only an e-mail may have both. */
 export function isFromTemplate(request: unknown): boolean {
-  return isRecord(request) && 'template' in request && !('content' in request)
+  if (!isRecord(request) || !('template' in request)) return false
+  return !('content' in request) || (request.channel === 'email' && !('recipients' in request))
 }
 
 /** The `error` option of a union whose options are channels. */

@@ -102,6 +102,7 @@ async function readAll(
 
 function readEmail(given: unknown): EmailBody {
   const email = decode(emailBody, given)
+  if (email.template) throw invalid('template', 'A batch cannot have `template`.')
   if (email.attachments) throw invalid('attachments', 'A batch cannot have `attachments`.')
   return email
 }

@@ -127,28 +127,41 @@ const text = z.string()
 const NOT_RENDERED =
   'The `react` field is not supported in a request: render it and send `html`, as the `resend` package does.'
 
-const NO_TEMPLATES =
-  'The `template` field is not supported: the service stores no templates. Render the e-mail in your program and send `subject` with `html` or `text`.'
+const template = z.strictObject({
+  id: z.string(),
+  variables: optional(z.record(text, z.union([z.string(), z.number()]))),
+})
 
 /** The body of `POST /emails`. Unknown fields are refused, because an e-mail with a misspelt `scheduled_at` must not be sent now. */
-export const emailBody = z.strictObject({
-  // First, because an e-mail with a template has neither a subject nor a body, and the first fault is shown.
-  template: optional(z.unknown().refine((given) => given == null, NO_TEMPLATES)),
-  from,
-  to: addresses('to'),
-  subject: text,
-  html: optional(text),
-  text: optional(text),
-  cc: optional(addressesOrNone('cc')),
-  bcc: optional(addressesOrNone('bcc')),
-  reply_to: optional(addressesOrNone('reply_to')),
-  headers: optional(z.record(text, text)),
-  tags: optional(z.array(z.strictObject({ name: text, value: text }))),
-  scheduled_at: optional(text),
-  attachments: optional(z.array(attachment)),
-  topic_id: optional(z.unknown().refine((given) => given == null, unsupported('topic_id'))),
-  react: optional(z.unknown().refine((given) => given == null, NOT_RENDERED)),
-})
+export const emailBody = z
+  .strictObject({
+    template: optional(template),
+    from: optional(from),
+    to: addresses('to'),
+    subject: optional(text),
+    html: optional(text),
+    text: optional(text),
+    cc: optional(addressesOrNone('cc')),
+    bcc: optional(addressesOrNone('bcc')),
+    reply_to: optional(addressesOrNone('reply_to')),
+    headers: optional(z.record(text, text)),
+    tags: optional(z.array(z.strictObject({ name: text, value: text }))),
+    scheduled_at: optional(text),
+    attachments: optional(z.array(attachment)),
+    topic_id: optional(z.unknown().refine((given) => given == null, unsupported('topic_id'))),
+    react: optional(z.unknown().refine((given) => given == null, NOT_RENDERED)),
+  })
+  .superRefine(({ template, from, subject, html, text }, ctx) => {
+    const fault = (field: string, message: string) =>
+      ctx.addIssue({ code: 'custom', path: [field], message })
+    const missing = (field: string) => fault(field, `Missing required field: ${field}`)
+    if (template === undefined) {
+      if (from === undefined) missing('from')
+      else if (subject === undefined) missing('subject')
+    } else if ((html ?? text) !== undefined) {
+      fault('template', 'An email with a `template` cannot have `html` or `text`.')
+    }
+  })
 
 /** The body of `POST /emails`, read. */
 export type EmailBody = z.output<typeof emailBody>
@@ -189,9 +202,9 @@ export async function wireRequestOf(
     reply_to,
     scheduled_at,
     attachments,
-    template: _,
-    topic_id: __,
-    react: ___,
+    template,
+    topic_id: _,
+    react: __,
     ...rest
   } = email
   const to = notIn([], named)
@@ -200,7 +213,7 @@ export async function wireRequestOf(
   const hidden = notIn([...to, ...copies], bcc ?? [])
   const content = {
     ...rest,
-    from_address: from.address,
+    from_address: from?.address,
     ...(copies.length > 0 && { cc: copies }),
     ...(hidden.length > 0 && { bcc: hidden }),
     ...(reply_to && { reply_to: reply_to.length === 1 ? reply_to[0] : reply_to }),
@@ -212,7 +225,10 @@ export async function wireRequestOf(
   return {
     to: to.length === 1 ? first : to,
     channel: 'email',
-    ...(from.name !== null && { from: from.name }),
+    ...(from && from.name !== null && { from: from.name }),
+    ...(template && {
+      template: withoutAbsent({ name: template.id, variables: template.variables }),
+    }),
     content: withoutAbsent(content),
     ...(scheduled_at !== undefined && { scheduled_at: readTime(scheduled_at, now).toISOString() }),
   }

@@ -11,6 +11,7 @@ import { access, assertFullAccess, domainEndpoints, domainHandlers } from './dom
 import { emailEndpoints, emailHandlers } from './emails.ts'
 import { resendFailureText } from './errors.ts'
 import { listQuery, ROOT } from './tables.ts'
+import { templateEndpoints, templateHandlers } from './templates.ts'
 import { webhookEndpoints, webhookHandlers } from './webhooks.ts'
 
 const BEARER = /^Bearer +(\S+)$/i
@@ -39,6 +40,7 @@ export function serveResend(
     mount(scope, admission, contactEndpoints, contactHandlers(door), config)
     mount(scope, admission, apiKeyEndpoints, apiKeyHandlers(door), config)
     mount(scope, admission, webhookEndpoints, webhookHandlers(door), config)
+    mount(scope, admission, templateEndpoints, templateHandlers(door), config)
     mount(scope, admission, domainEndpoints, domainHandlers(door, { self_service }), config)
     scope.all(
       `${ROOT}/*`,
@@ -70,7 +72,6 @@ function copyRateHeaders(reply: FastifyReply): void {
 }
 
 const UNSUPPORTED = new Map([
-  ['templates', 'Templates are not supported: send `html` or `text`.'],
   ['broadcasts', 'Broadcasts are not supported: send a batch, or a bulk with the API.'],
   ['api-keys', 'API keys are created with the API or with `svc keys create`.'],
 ])
