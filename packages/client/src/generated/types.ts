@@ -282,6 +282,28 @@ export interface Domain {
   updated_at: string
 }
 
+/** `EmailAdditions` in JSON. */
+export interface EmailAdditions {
+  subject?: string
+  /** One address or several, to which answers go. */
+  reply_to?: string | string[]
+  /** The address of the sender, at a verified domain of the workspace. Test keys, and a service whose e-mail goes to the sandbox, accept any domain. */
+  from_address?: string
+  headers?: Record<string, string>
+  tags?: { name: string; value: string }[]
+  /** The addresses that get a copy. */
+  cc?: string[]
+  /** The addresses that get a copy, of which the other recipients do not learn. */
+  bcc?: string[]
+  attachments?: {
+    filename: string
+    content_type?: string
+    /** Shows the file in the HTML body, in place of `cid:<content_id>`. */
+    content_id?: string
+    content: string
+  }[]
+}
+
 /** `EmailBulk` in JSON. */
 export interface EmailBulk {
   channel: 'email'
@@ -367,6 +389,7 @@ export interface EmailFromTemplate {
   scheduled_at?: string
   /** Seconds after which the message is not sent any more. */
   expires_in?: number
+  content?: EmailAdditions
 }
 
 /** `EmailRequest` in JSON. */

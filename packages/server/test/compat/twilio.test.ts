@@ -80,6 +80,39 @@ describe('the official package', () => {
     expect(message.content).toEqual({ template: { id: contentSid, variables: { 1: 'Asha' } } })
   })
 
+  it('sends from a stored template of the service by SMS and WhatsApp', async () => {
+    const variants = (['sms', 'whatsapp'] as const).map((channel) => ({
+      ...{ channel, locale: 'en', content: { text: 'Hi {{1}}, order {{order|none}}' } },
+    }))
+    const { templates, messages } = world().core
+    await templates.create(owner.id, { name: 'order-ready', variants } as never)
+    await templates.publish(owner.id, 'order-ready')
+    const contentVariables = JSON.stringify({ 1: 'Asha' })
+    const sms = { to: TO, from: FROM, contentSid: 'order-ready', contentVariables }
+    const made = await client.messages.create(sms)
+    expect(made).toMatchObject({ body: 'Hi Asha, order none', numSegments: '1' })
+    expect(await messages.get(owner.id, idOf(made.sid))).toMatchObject({
+      content: { text: 'Hi Asha, order none' },
+      template: { name: 'order-ready', version: 1, locale: 'en' },
+    })
+    const whatsapp = {
+      ...{ to: `whatsapp:${TO}`, from: `whatsapp:${FROM}` },
+      ...{ contentSid: 'svc:order-ready', contentVariables },
+    }
+    expect((await client.messages.create(whatsapp)).body).toBe('Hi Asha, order none')
+
+    const lacking = await refusedBy(client.messages.create({ ...sms, contentVariables: '{}' }))
+    expect(lacking).toMatchObject({ status: 400, code: 21656, message: 'No value for {{1}}' })
+    const unknown = await refusedBy(client.messages.create({ ...sms, contentSid: 'other' }))
+    expect(unknown.message).toBe('No template has the name other')
+    const odd = await refusedBy(client.messages.create({ ...sms, contentVariables: '[' }))
+    expect(odd).toMatchObject({ status: 400, code: 21656 })
+    const alone = await refusedBy(
+      client.messages.create({ to: TO, from: FROM, body: 'Hi', contentVariables }),
+    )
+    expect(alone.message).toContain("needs 'ContentSid'")
+  })
+
   it('schedules a message of a messaging service, and cancels it', async () => {
     const sendAt = new Date(world().now().getTime() + DAY_MS)
     const messagingServiceSid = `MG${'0'.repeat(32)}`

@@ -135,6 +135,7 @@ describe('the document', () => {
       'Domain',
       'EmailBulk',
       'EmailBulkFromTemplate',
+      'EmailAdditions',
       'EmailContent',
       'EmailFromTemplate',
       'EmailRequest',

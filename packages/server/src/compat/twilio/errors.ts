@@ -147,7 +147,7 @@ function codeOfFault({ message, details }: SvcError): number {
   if (path === 'credits_max') return CODES.price_above_max
   if (path === 'scheduled_at') return CODES.invalid_send_at
   if (path.startsWith('content.media')) return CODES.invalid_media
-  if (path.startsWith('content.template.variables')) return CODES.invalid_variables
+  if (/^(?:content\.)?template\.variables/.test(path)) return CODES.invalid_variables
   const isText = path === 'content.text' || path === 'content.media.caption'
   if (isText && message.includes('at most')) return CODES.too_long
   return CODES.invalid_parameter

@@ -1,15 +1,14 @@
 import {
   apiFor,
-  contentRequest,
   decode,
   LIMITS,
   mediaTypeOf,
   parseCredits,
   readTwilioAddress,
-  type SendRequest,
   type Units,
 } from '@svc/core/contract'
 import type { StatusCallbackRequest } from '@svc/core/operate'
+import type * as z from 'zod'
 import { TwilioError } from './errors.ts'
 import { Given, type Parameters } from './parameters.ts'
 
@@ -53,7 +52,7 @@ const VALIDITY_MAX_S = 36_000
 
 /** A message that is to be sent, the URL that gets its statuses, and the highest price. */
 interface ReadMessage {
-  request: SendRequest
+  request: z.output<ReturnType<typeof apiFor>['messages']['send']['body']>
   status_callback: StatusCallbackRequest | undefined
   credits_max: Units | undefined
 }
@@ -61,7 +60,7 @@ interface ReadMessage {
 /** Reads `POST Messages.json` as a request of the API. */
 export function createMessageReader({ voice }: { voice: boolean }) {
   const { read_plain } = apiFor({ voice }).messages.send
-  const schema = contentRequest({ voice })
+  const schema = apiFor({ voice }).messages.send.body
   return (parameters: Parameters): ReadMessage => {
     const given = new Given<Name>(parameters, NAMES, NEUTRAL)
     const request = requestOf(given)
@@ -69,7 +68,7 @@ export function createMessageReader({ voice }: { voice: boolean }) {
     checkApplication(given, url)
     checkAttempt(given)
     return {
-      request: (read_plain(request) as SendRequest | null) ?? decode(schema, request),
+      request: (read_plain(request) as ReadMessage['request'] | null) ?? decode(schema, request),
       status_callback: url === undefined ? undefined : { url },
       credits_max: maxPriceOf(given),
     }
@@ -117,7 +116,7 @@ function requestOf(given: Given<Name>): object {
   return {
     to: address,
     channel,
-    content: channel === 'sms' ? smsOf(given) : whatsappOf(given),
+    ...contentOf(given, channel),
     ...(from !== undefined && { from }),
     ...timesOf(given),
   }
@@ -142,13 +141,22 @@ function senderOf(given: Given<Name>, channel: 'sms' | 'whatsapp'): string | und
 const NO_MMS =
   "'MediaUrl' is not supported for an SMS: write the link to the file into 'Body', or send it to WhatsApp with a 'To' that begins with whatsapp:"
 
-function smsOf(given: Given<Name>): object {
-  for (const name of ['ContentSid', 'ContentVariables', 'MediaUrl'] as const) {
-    if (given.all(name).length === 0) continue
-    if (name === 'MediaUrl') throw new TwilioError('invalid_media', NO_MMS)
-    const text = `'${name}' is only supported for a 'To' that begins with whatsapp:`
-    throw new TwilioError('invalid_parameter', text)
+/** Before the name of a stored template in a `ContentSid` for WhatsApp, where other ids are those of the provider. */
+const STORED = /^svc:/
+
+function contentOf(given: Given<Name>, channel: 'sms' | 'whatsapp'): object {
+  const sid = given.filled('ContentSid')
+  if (sid === undefined && given.filled('ContentVariables') !== undefined) {
+    throw new TwilioError('invalid_parameter', "'ContentVariables' needs 'ContentSid'")
   }
+  if (sid !== undefined && (channel === 'sms' || STORED.test(sid))) {
+    return { template: { name: sid.replace(STORED, ''), ...variablesOf(given) } }
+  }
+  return { content: channel === 'sms' ? smsOf(given) : whatsappOf(given, sid) }
+}
+
+function smsOf(given: Given<Name>): object {
+  if (given.all('MediaUrl').length > 0) throw new TwilioError('invalid_media', NO_MMS)
   return { text: bodyOf(given, LIMITS.sms_text_length) }
 }
 
@@ -164,12 +172,8 @@ function bodyOf(given: Given<Name>, length_max: number): string {
   return body
 }
 
-function whatsappOf(given: Given<Name>): object {
-  const sid = given.filled('ContentSid')
+function whatsappOf(given: Given<Name>, sid: string | undefined): object {
   if (sid !== undefined) return { template: { id: sid, ...variablesOf(given) } }
-  if (given.filled('ContentVariables') !== undefined) {
-    throw new TwilioError('invalid_parameter', "'ContentVariables' needs 'ContentSid'")
-  }
   const [url, ...others] = given.all('MediaUrl')
   if (url === undefined) return { text: bodyOf(given, LIMITS.whatsapp_text_length) }
   if (others.length > 0) {
