@@ -226,7 +226,11 @@ describe('the verbs of records', () => {
     expect(await stats()).toMatchObject({ total: { sent: 0, conversion: null }, paused: [] })
     const live = await json<Started>('verify', 'start', '+255712345678')
     expect(live).not.toHaveProperty('test_code')
-    expect(await stats()).toMatchObject({ countries: [{ country: 'TZ', sent: 1, approved: 0 }] })
+    expect(await stats()).toMatchObject({
+      countries: [{ country: 'TZ', sent: 1, approved: 0 }],
+      funnel: { total: { requested: 1, approved: 0 } },
+    })
+    expect((await run('verify', 'stats')).stderr).toContain('1 verification: ')
     expect((await run('verify', 'stats')).stdout).toMatch(
       /^TZ\t1\t0\t0 %\t\S+\t\ntotal\t1\t0\t0 %\t\S+\t\n$/,
     )

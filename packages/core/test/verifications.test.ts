@@ -525,18 +525,23 @@ describe('one-time codes', () => {
     expect(await start(live, '+4915112345678')).toMatchObject({ status: 'pending' })
     expect(await core.verifications.pauses(workspaceId)).toMatchObject([{ country: 'TZ' }])
     const stats = () => core.verifications.stats(workspaceId, {})
-    expect((await stats()).paused).toMatchObject([
-      { country: 'TZ', is_active: true, sent: 50, approved: 0 },
-    ])
+    const [pause] = (await stats()).paused
+    expect(pause).toMatchObject({ country: 'TZ', is_active: true, sent: 50, approved: 0 })
+    expect(await core.verifications.pauses(workspaceId)).toEqual([pause])
     expect((await core.overviews.troubles(10)).paused_countries).toMatchObject([
       { workspace_id: workspaceId, country: 'TZ', is_active: true },
     ])
-    await core.verifications.allow(workspaceId, 'TZ', 1)
+    await core.verifications.allow(workspaceId, 'TZ', 1, undefined, 'A campaign')
     expect((await stats()).paused).toEqual([])
+    expect(await core.verifications.pauses(workspaceId)).toEqual([])
     expect((await core.overviews.troubles(10)).paused_countries).toEqual([])
     const { audit_entries } = await core.audit.list(workspaceId, { action: 'verification.allowed' })
     expect(audit_entries).toMatchObject([
-      { actor: { kind: 'service' }, target: { type: 'country', id: 'TZ' }, details: { hours: 1 } },
+      {
+        actor: { kind: 'service' },
+        target: { type: 'country', id: 'TZ' },
+        details: { hours: 1, reason: 'A campaign' },
+      },
     ])
     expect(await start(live, '+255799999999')).toMatchObject({ status: 'pending' })
   })
@@ -653,6 +658,64 @@ describe('one-time codes', () => {
     expect(shiftOf()).toEqual([])
     expect((await core.messages.get(workspaceId, message_id)).content).toMatchObject({
       text: expect.stringContaining('••••••'),
+    })
+  })
+
+  it('ends a pause at the latest at its end', async () => {
+    for (let n = 0; n < 51; n++) {
+      await start(live, `+2557${String(n).padStart(8, '0')}`).catch(() => {})
+    }
+    const [pause] = await core.verifications.pauses(workspaceId)
+    const left_ms = (pause?.ends_at.getTime() ?? 0) - clock.now().getTime()
+    clock.step(left_ms - 1)
+    await expect(start(live, '+255799999998')).rejects.toMatchObject({ code: 'forbidden' })
+    clock.step(1)
+    expect(await start(live, '+255799999999')).toMatchObject({ status: 'pending' })
+  })
+
+  it('counts how far verifications came', async () => {
+    const begun = await start(live)
+    const code = await lastCode()
+    await core.verifications.check(live, begun.verification_id, { code })
+    outcome = 'rejected'
+    await start(live, '+255712345679')
+    await start(test, '+4915112345679')
+    await dispatcher.idle()
+    outcome = 'accepted'
+    const first = clock.now()
+    clock.step(2 * HOUR_MS)
+    await start(live, 'asha@example.com', { channel: 'email' })
+    await start(live, '+4915112345678')
+    await dispatcher.idle()
+    const steps = (requested: number, sent: number, delivered: number, approved: number) => ({
+      ...{ requested, sent, delivered, approved },
+    })
+    const hourOf = (at: Date) => new Date(Math.floor(at.getTime() / HOUR_MS) * HOUR_MS)
+    const { since, funnel } = await core.verifications.stats(live, {})
+    expect(funnel).toEqual({
+      since,
+      total: steps(4, 3, 1, 1),
+      countries: [
+        { country: 'TZ', ...steps(2, 1, 1, 1) },
+        { country: null, ...steps(1, 1, 0, 0) },
+        { country: 'DE', ...steps(1, 1, 0, 0) },
+      ],
+      hours: [
+        { since: hourOf(first), ...steps(2, 1, 1, 1) },
+        { since: hourOf(clock.now()), ...steps(2, 2, 0, 0) },
+      ],
+    })
+    expect((await core.verifications.stats(test, {})).funnel).toMatchObject({
+      total: { requested: 1 },
+      countries: [{ country: 'DE', requested: 1 }],
+    })
+    expect((await core.verifications.stats(live, {})).funnel.total).toEqual(
+      (await core.verifications.stats(workspaceId, {})).funnel.total,
+    )
+    clock.step(25 * HOUR_MS)
+    expect((await core.verifications.stats(live, { days: 1 })).funnel).toMatchObject({
+      total: steps(0, 0, 0, 0),
+      hours: [],
     })
   })
 

@@ -24,6 +24,7 @@ import firstSteps from './pages/tools/first-steps.tsx'
 import mails from './pages/tools/mails.tsx'
 import phone from './pages/tools/phone.tsx'
 import requests from './pages/tools/requests.tsx'
+import verifications from './pages/verifications/verifications.tsx'
 import webhooks from './pages/webhooks/webhooks.tsx'
 import type { PageEntry } from './shell/page.ts'
 
@@ -39,6 +40,7 @@ export const PAGES: readonly PageEntry[] = [
   { path: '/keys', label: 'API keys', icon: 'keys', group: 'Build', needs: 'read', module: keys },
   { path: '/domains/:id?', label: 'Sending domains', icon: 'domains', group: 'Build', needs: 'read', module: domains },
   { path: '/received/:channel?/:address?', label: 'Received', icon: 'received', group: 'Messaging', needs: 'read', module: received },
+  { path: '/verifications/:id?', label: 'One-time codes', icon: 'codes', group: 'Messaging', needs: 'read', module: verifications },
   { path: '/contacts/:id?', label: 'Contacts', icon: 'contacts', group: 'Audience', needs: 'read', module: contacts },
   { path: '/suppressions', label: 'Suppressions', icon: 'suppressions', group: 'Audience', needs: 'read', module: suppressions },
   { path: '/credits', label: 'Credits', icon: 'credits', group: 'Workspace', needs: 'belong', module: credits },

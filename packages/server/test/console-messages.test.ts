@@ -245,6 +245,23 @@ describe('the findings', () => {
     expect(JSON.stringify(answer)).not.toContain('secret reason')
   })
 
+  it('name the countries whose codes are paused', async () => {
+    await world().grant(owner, 100)
+    for (let n = 0; n <= 50; n++) {
+      const json = { to: `+2557${String(n).padStart(8, '0')}`, channel: 'sms' }
+      const { status } = await request('POST', '/v1/verifications', { json })
+      expect(status).toBe(n < 50 ? 201 : 403)
+    }
+    const { findings } = await get('/findings')
+    expect(findings).toMatchObject([{ kind: 'codes_paused', id: 'TZ', name: 'TZ' }])
+    expect(Date.parse(findings[0].until)).toBeGreaterThan(world().now().getTime())
+    expect(await kinds({ headers: TEST })).toEqual([])
+    expect(await kinds({ headers: { 'x-role': 'billing' } })).toEqual([])
+    expect(await kinds({ person: await world().signup({ credits: 10 }) })).not.toContain(
+      'codes_paused',
+    )
+  })
+
   it('have the first steps until a message was sent', async () => {
     await world().grant(owner, 100)
     expect((await get('/findings')).steps).toEqual({ has_key: false, has_webhook: false })

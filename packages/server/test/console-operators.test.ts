@@ -751,6 +751,49 @@ describe.each(['sqlite', 'postgres'] as const)('operating on %s', (engine) => {
     }
   })
 
+  it('ends the pause of a country with a reason in the audit log', async () => {
+    const owner = await opened.signup({ credits: 100 })
+    const { body } = await opened.call('POST', '/api/v1/api-keys', {
+      token: owner.token,
+      json: { name: 'key' },
+    })
+    const start = async (n: number) => {
+      const json = { to: `+2557${String(n).padStart(8, '0')}`, channel: 'sms' }
+      const answer = await opened.call('POST', '/api/v1/verifications', {
+        key: body.data.key,
+        json,
+      })
+      return answer.status
+    }
+    // Messages that a provider refuses do not count.
+    await opened.core.dispatch.stop({ reason: 'No provider' })
+    for (let n = 0; n < 50; n++) expect(await start(n)).toBe(201)
+    expect(await start(50)).toBe(403)
+    const { paused_countries } = await get(`/workspaces/${owner.id}`)
+    expect(paused_countries).toMatchObject([
+      { country: 'TZ', is_active: true, sent: 50, approved: 0 },
+    ])
+    const allow = (workspaceId: string, body: object) =>
+      post(`/workspaces/${workspaceId}/allow-codes`, body)
+    const right = { country: 'TZ', hours: 24, reason: 'Their campaign' }
+    for (const wrong of [{ hours: 0 }, { hours: 721 }, { country: 'tz' }, { reason: undefined }]) {
+      expect((await allow(owner.id, { ...right, ...wrong })).status).toBe(400)
+    }
+    expect((await allow(UNKNOWN_ID, right)).status).toBe(404)
+    expect(await start(50)).toBe(403)
+    expect((await allow(owner.id, right)).status).toBe(200)
+    expect(await start(50)).toBe(201)
+    await opened.core.dispatch.resume(null)
+    await opened.dispatcher.idle()
+    const after = await get(`/workspaces/${owner.id}`)
+    expect(after.paused_countries).toEqual([])
+    expect(after.audit[0]).toMatchObject({
+      action: 'verification.allowed',
+      actor: { kind: 'operator', id: NAME },
+      details: 'hours: 24, reason: Their campaign',
+    })
+  })
+
   it('pauses all sending, and shows the queues', async () => {
     expect((await post('/dispatch/pause', { reason: 'Moving' })).status).toBe(200)
     const { pause, messages, unknown, doubtful } = await get('/queues')

@@ -464,11 +464,17 @@ async function showStats(
     none: 'No live codes to phone numbers in this period.',
     paging: { is_empty: rows.length === 0, more: null },
   })
-  for (const { country, sent, approved, paused_at, is_active } of found.paused) {
+  const { requested, sent, delivered, approved } = found.funnel.total
+  if (requested > 0) {
+    output.note(
+      `${counted(requested, 'verification')}: ${sent} sent, ${delivered} delivered, ${approved} approved.`,
+    )
+  }
+  for (const { country, sent, approved, paused_at, ends_at, is_active } of found.paused) {
     const counts = `${approved} of ${sent} messages were approved`
     output.note(
       is_active
-        ? `${country} is paused since ${paused_at}: ${counts}. svc verify allow ends the pause.`
+        ? `${country} is paused since ${paused_at}, at most until ${ends_at}: ${counts}. svc verify allow ends the pause.`
         : `The pause of ${country} has ended. It began at ${paused_at}, when ${counts}.`,
     )
   }

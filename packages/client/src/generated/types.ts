@@ -1700,11 +1700,53 @@ export interface VerificationsStatsData {
     paused_at: string
     /** Whether codes are still refused. False: the pause has ended. */
     is_active: boolean
+    /** The latest end: approvals, or the operator, end the pause earlier. */
+    ends_at: string
     /** Messages with codes. */
     sent: number
     /** Codes that were approved. */
     approved: number
   }[]
+  /** How far the verifications of the period came, by country and by hour (UTC): e-mail addresses too, and for a test key its tests. Codes of other services are left out. */
+  funnel: {
+    /** The begin of the period, or the time of the oldest of the newest 10000 verifications: older ones are not counted. */
+    since: string
+    total: {
+      /** Verifications that began. */
+      requested: number
+      /** Those whose last message was sent, or whose code was approved. */
+      sent: number
+      /** Those whose last message was delivered, or whose code was approved. */
+      delivered: number
+      /** Those whose code was approved. */
+      approved: number
+    }
+    /** The most requested first. */
+    countries: {
+      /** Null: e-mail addresses. */
+      country: string | null
+      /** Verifications that began. */
+      requested: number
+      /** Those whose last message was sent, or whose code was approved. */
+      sent: number
+      /** Those whose last message was delivered, or whose code was approved. */
+      delivered: number
+      /** Those whose code was approved. */
+      approved: number
+    }[]
+    /** The hours in which verifications began, oldest first. */
+    hours: {
+      since: string
+      /** Verifications that began. */
+      requested: number
+      /** Those whose last message was sent, or whose code was approved. */
+      sent: number
+      /** Those whose last message was delivered, or whose code was approved. */
+      delivered: number
+      /** Those whose code was approved. */
+      approved: number
+    }[]
+  }
 }
 
 /** The query of `GET /api/v1/verifications/stats`. */
@@ -1743,7 +1785,7 @@ export interface VerificationsResource {
   resend(id: string, body: VerificationsResendBody, options?: CallOptions): Call<VerificationsResendData>
   /** Cancel a pending verification. Its code is not valid any more. A message that was sent stays paid. */
   cancel(id: string, options?: CallOptions): Call<{ verification: CodeVerification }>
-  /** Count codes and approvals by country. Counts live messages with codes to numbers, by hour: e-mail addresses have no country, and tests are not counted. A low conversion in one country is the sign of pumping: bots that request codes to numbers that earn from them. */
+  /** Count codes and approvals by country. Counts live messages with codes to numbers, by hour: e-mail addresses have no country, and tests are not counted. `funnel` counts verifications in place of messages. A low conversion in one country is the sign of pumping: bots that request codes to numbers that earn from them. */
   stats(query?: VerificationsStatsQuery, options?: CallOptions): Call<VerificationsStatsData>
   /** Get one verification. */
   get(id: string, options?: CallOptions): Call<{ verification: CodeVerification }>

@@ -706,7 +706,25 @@ export const EXAMPLES: Examples<typeof api> = {
           { country: 'US', sent: 180, approved: 131, credits_used: 180, conversion: 131 / 180 },
           { country: 'TZ', sent: 60, approved: 1, credits_used: 60, conversion: 1 / 60 },
         ],
-        paused: [{ country: 'TZ', paused_at: NOW, is_active: true, sent: 60, approved: 1 }],
+        paused: [
+          {
+            country: 'TZ',
+            paused_at: NOW,
+            is_active: true,
+            ends_at: '2026-11-23T11:00:00.000Z',
+            sent: 60,
+            approved: 1,
+          },
+        ],
+        funnel: {
+          since: EARLIER,
+          total: { requested: 200, sent: 198, delivered: 190, approved: 132 },
+          countries: [
+            { country: 'US', requested: 145, sent: 145, delivered: 140, approved: 131 },
+            { country: 'TZ', requested: 55, sent: 53, delivered: 50, approved: 1 },
+          ],
+          hours: [{ since: NOW, requested: 200, sent: 198, delivered: 190, approved: 132 }],
+        },
       },
     },
     get: { data: { verification } },

@@ -261,6 +261,8 @@ export const LIMITS = {
   verification_fallback_max_s: 10 * MINUTE_S,
   /** The channels of a verification after the first one. */
   verification_fallbacks: 3,
+  /** The newest verifications that the funnel of a period counts. */
+  verifications_counted: 10_000,
   /** How long the counts of codes are kept, and by default a verification after its end. */
   verification_kept_s: 30 * DAY_S,
   /** How long the stored messages of a verification say from what its code is derived. */

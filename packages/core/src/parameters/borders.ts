@@ -293,6 +293,7 @@ function verificationBorders(api: Api['verifications']) {
           .max(24 * 30),
       ),
       actor,
+      checked<string | undefined>('reason', fields.note.optional()),
     ),
   }
 }

@@ -9,6 +9,7 @@ import { CLIENT_BITS, networkOf } from '../contract/fields/client-network.ts'
 import { emailKey } from '../contract/fields/email-address.ts'
 import { phone } from '../contract/fields/fields.ts'
 import { formatCredits, type Units, units } from '../contract/fields/units.ts'
+import { LIMITS } from '../contract/limits.ts'
 import type { Channel, Content } from '../contract/resources/content.ts'
 import type { SendRequest } from '../contract/resources/send-request.ts'
 import {
@@ -33,7 +34,7 @@ import {
 import type { BulkParts } from '../messages/bulk-accept.ts'
 import { testUseOf } from '../messages/test-usage.ts'
 import { countryName } from '../prices/price.ts'
-import type { VerificationCountRow, VerificationPauseRow, VerificationRow } from '../rows/rows.ts'
+import type { VerificationCountRow, VerificationRow } from '../rows/rows.ts'
 import type { CodeSource } from '../rows/verifications.ts'
 import type { CodeCheck } from '../rules/check-codes.ts'
 import { HOUR_MS } from '../rules/count-changes.ts'
@@ -53,6 +54,7 @@ import {
   type Tally,
   withoutStep,
 } from '../rules/verify.ts'
+import { idFloor, timeOfId } from '../runtime/runtime.ts'
 import {
   codeOf,
   digestUnder,
@@ -62,6 +64,7 @@ import {
   withCode,
 } from '../secrets/codes.ts'
 import type { CodeKey } from '../secrets/secrets.ts'
+import type { Reads } from '../storage/ports/stores.ts'
 import { announce } from './ends.ts'
 import type { FallBack } from './fallbacks.ts'
 import { withState } from './pauses.ts'
@@ -127,22 +130,21 @@ export interface Verifications<F extends Form = 'given'> {
     viewer: Viewer,
     query: QueryIn<typeof endpoints.list, F>,
   ): Promise<{ verifications: CodeVerification[]; total: number; next_after: string | null }>
-  /** Messages with codes, approvals and credits of the last days, by country. A test key sees none: tests are not counted. */
+  /**
+   * Messages with codes, approvals and credits of the last days, by country, and how far the verifications came. A test key
+   * sees no counts of messages, because tests are not counted, and the funnel of the tests.
+   */
   stats(viewer: Viewer, query: QueryIn<typeof endpoints.stats, F>): Promise<VerificationStats>
-  /** The countries to which a workspace sends no codes, because too few of them were approved, for the operator. */
-  pauses(workspaceId: string): Promise<
-    {
-      country: string
-      paused_at: Date
-      sent: number
-      approved: number
-      allowed_until: Date | null
-      /** Whether codes are still refused; false: the pause has ended, or an operator allows the country. */
-      is_active: boolean
-    }[]
-  >
-  /** Sends codes to a country for `hours`, whatever the counts are, also if it is paused. */
-  allow(workspaceId: string, country: string, hours: number, actor?: Actor): Promise<void>
+  /** The pauses of countries in the last day: a workspace sends no codes there, because too few of them were approved. */
+  pauses(workspaceId: string): Promise<VerificationStats['paused']>
+  /** Sends codes to a country for `hours`, whatever the counts are, also if it is paused. `reason`: for the audit log. */
+  allow(
+    workspaceId: string,
+    country: string,
+    hours: number,
+    actor?: Actor,
+    reason?: string,
+  ): Promise<void>
 }
 
 /** What a message with a code needs. */
@@ -612,18 +614,31 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
       const { workspace_id, livemode } = viewOf(viewer)
       const now = runtime.now()
       const since = statsSince(now, days)
-      if (livemode === false) return statsOf({ since, now }, [], [])
-      const [counts, pauses] = await Promise.all([
-        storage.read.verifications.totals(workspace_id, since),
-        storage.read.verifications.pauses(workspace_id),
+      const isLive = livemode !== false
+      const limit = LIMITS.verifications_counted
+      const [counts, paused, progress] = await Promise.all([
+        isLive ? storage.read.verifications.totals(workspace_id, since) : [],
+        isLive ? verifications.pauses(workspace_id) : [],
+        storage.read.verifications.progress(workspace_id, {
+          livemode: isLive,
+          since_id: idFloor(since),
+          limit,
+        }),
       ])
-      return statsOf({ since, now }, counts, await withState(storage, pauses, now))
+      return { ...statsOf(since, counts), paused, funnel: funnelOf(since, progress) }
     },
     async pauses(workspaceId) {
-      const pauses = await storage.read.verifications.pauses(workspaceId)
-      return withState(storage, pauses, runtime.now())
+      const now = runtime.now()
+      const stored = await storage.read.verifications.pauses(workspaceId)
+      const pauses = await withState(storage, stored, now)
+      return pauses
+        .filter((one) => one.allowed_until === null && isRecent(one, now))
+        .map(({ country, paused_at, is_active, sent, approved }) => {
+          const ends_at = new Date(wholeHour(paused_at).getTime() + PAUSE_MAX_MS)
+          return { country, paused_at, is_active, ends_at, sent, approved }
+        })
     },
-    async allow(workspaceId, country, hours, actor = SERVICE) {
+    async allow(workspaceId, country, hours, actor = SERVICE, reason) {
       const now = runtime.now()
       const allowed_until = new Date(now.getTime() + hours * 3_600_000)
       const pause = { paused_at: now, sent: 0, approved: 0, allowed_until }
@@ -633,7 +648,7 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
           workspace_id: workspaceId,
           action: 'verification.allowed',
           target: { type: 'country', id: country },
-          details: { hours },
+          details: { hours, ...(reason !== undefined && { reason }) },
         } as const
         await audit.record(auditRow(runtime, actor, change))
       })
@@ -799,17 +814,23 @@ function shownVerification(row: VerificationRow, now: Date): CodeVerification {
 /** The counts of a country in a period. */
 type CountryCounts = Omit<VerificationCountRow, 'workspace_id' | 'hour'>
 
+/** A pause looks at the counts of a day and the hour before it, which do not grow while it lasts. */
+const PAUSE_MAX_MS = 25 * HOUR_MS
+
+function wholeHour(at: Date): Date {
+  return new Date(Math.floor(at.getTime() / HOUR_MS) * HOUR_MS)
+}
+
 /** The begin of the last days. The counts are by hour, so it is a whole hour. */
 function statsSince(now: Date, days: number): Date {
-  return new Date(Math.floor(now.getTime() / HOUR_MS - 24 * days) * HOUR_MS)
+  return wholeHour(new Date(now.getTime() - 24 * days * HOUR_MS))
 }
 
 /** Adds the conversions and the total to counts of countries. */
 function statsOf(
-  { since, now }: { since: Date; now: Date },
+  since: Date,
   counts: readonly CountryCounts[],
-  pauses: readonly (VerificationPauseRow & { is_active: boolean })[],
-): VerificationStats {
+): Pick<VerificationStats, 'since' | 'total' | 'countries'> {
   const total = { sent: 0, approved: 0, credits_used: units(0) }
   for (const { sent, approved, credits_used } of counts) {
     total.sent += sent
@@ -820,11 +841,46 @@ function statsOf(
     since,
     total: { ...total, conversion: conversionOf(total) },
     countries: counts.map((one) => ({ ...one, conversion: conversionOf(one) })),
-    paused: pauses
-      .filter((one) => one.allowed_until === null && isRecent(one, now))
-      .map(({ country, paused_at, is_active, sent, approved }) => {
-        return { country, paused_at, is_active, sent, approved }
-      }),
+  }
+}
+
+type Progress = Awaited<ReturnType<Reads['verifications']['progress']>>
+type Steps = VerificationStats['funnel']['total']
+
+const NO_STEPS: Readonly<Steps> = { requested: 0, sent: 0, delivered: 0, approved: 0 }
+
+function addSteps(sum: Steps, added: Steps): void {
+  sum.requested += added.requested
+  sum.sent += added.sent
+  sum.delivered += added.delivered
+  sum.approved += added.approved
+}
+
+/** The sums of a funnel by country and by hour. */
+function funnelOf(since: Date, progress: Progress): VerificationStats['funnel'] {
+  const total = { ...NO_STEPS }
+  const countries = new Map<string | null, Steps>()
+  const hours = new Map<number, Steps>()
+  for (const { country, hour, ...steps } of progress) {
+    const ofCountry = countries.get(country) ?? { ...NO_STEPS }
+    const ofHour = hours.get(hour) ?? { ...NO_STEPS }
+    countries.set(country, ofCountry)
+    hours.set(hour, ofHour)
+    for (const sum of [total, ofCountry, ofHour]) addSteps(sum, steps)
+  }
+  const isWhole = total.requested < LIMITS.verifications_counted
+  const [first_id] = progress.map((one) => one.first_id).sort()
+  return {
+    since: isWhole || first_id === undefined ? since : timeOfId(first_id),
+    total,
+    countries: [...countries]
+      .map(([country, steps]) => ({ country, ...steps }))
+      .sort(
+        (a, b) => b.requested - a.requested || ((a.country ?? '') < (b.country ?? '') ? -1 : 1),
+      ),
+    hours: [...hours]
+      .sort(([a], [b]) => a - b)
+      .map(([hour, steps]) => ({ since: new Date(hour * HOUR_MS), ...steps })),
   }
 }
 

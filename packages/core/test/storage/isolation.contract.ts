@@ -417,6 +417,8 @@ export function isolationContract(open: OpenStorage): void {
           pauses: () => verifications.pauses(asker),
           countsOf: () =>
             verifications.countsOf([{ workspace_id: asker, country: 'TZ' }], new Date(0)),
+          progress: () =>
+            verifications.progress(asker, { livemode: true, since_id: '', limit: 1_000 }),
         },
         retention: {
           mark: async () => (await retention.mark(asker, 'messages', '~')) || null,

@@ -4,6 +4,7 @@ import { LIMITS } from '../../src/contract/limits.ts'
 import type { VerificationRow } from '../../src/rows/rows.ts'
 import type { AcceptRequest } from '../../src/rules/accept.ts'
 import { type CodeRequest, ended } from '../../src/rules/verify.ts'
+import { idFloor } from '../../src/runtime/runtime.ts'
 import { codeSourceOf, withoutCode } from '../../src/secrets/codes.ts'
 import { benchFor, type OpenStorage, only } from './bench.ts'
 
@@ -436,6 +437,59 @@ export function verificationsContract(open: OpenStorage): void {
     expect(await outcomes([next])).toEqual(['country_paused'])
     await check((await stored(only(requests.slice(0, 1)))) as VerificationRow, true)
     expect(await outcomes([next])).toEqual(['accepted'])
+  })
+
+  it('counts how far verifications came, by country and hour', async () => {
+    const id = await bench.workspace()
+    const began = bench.clock.now()
+    const since_id = idFloor(began)
+    const progress = async (
+      workspaceId: string,
+      { livemode = true, limit = 100, since = since_id } = {},
+    ) => {
+      const found = await bench.storage.read.verifications.progress(workspaceId, {
+        livemode,
+        since_id: since,
+        limit,
+      })
+      return found
+        .map(({ country, hour, first_id: _, ...steps }) => [
+          country,
+          hour - Math.floor(began.getTime() / HOUR_MS),
+          Object.values(steps).join(' '),
+        ])
+        .sort()
+    }
+    const [queued, sent, delivered, read, failed, approved] = numbers(6).map((recipient) =>
+      asking(id, { recipient }),
+    ) as [AcceptRequest, AcceptRequest, AcceptRequest, AcceptRequest, AcceptRequest, AcceptRequest]
+    const mail = asking(id, { recipient: 'asha@example.com', channel: 'email', country: null })
+    const test = asking(id, { recipient: '+255700000099', livemode: false })
+    const other = asking(id, { recipient: '+255700000098', status: 'external', ended_at: began })
+    await accept([queued, sent, delivered, read, failed, approved, mail, test, other])
+    for (const request of [sent, delivered, read, failed]) {
+      await bench.callback(only(request.messages), 'sent')
+    }
+    await bench.callback(only(delivered.messages), 'delivered')
+    await bench.callback(only(read.messages), 'delivered', 'read')
+    await bench.callback(only(failed.messages), 'failed')
+    // A code can be approved though its message has no receipt.
+    await check((await stored(approved)) as VerificationRow, true)
+    // 25 hours, of which one is empty.
+    bench.clock.step(25 * HOUR_MS)
+    const later = idFloor(bench.clock.now())
+    await accept([asking(id, { recipient: '+4915112345678', country: 'DE' })])
+    const tz = ['TZ', 0, '6 4 3 1']
+    const [none, one] = [
+      ['DE', 25, '1 0 0 0'],
+      [null, 0, '1 0 0 0'],
+    ]
+    expect(await progress(id)).toEqual([one, none, tz].sort())
+    expect(await progress(id, { livemode: false })).toEqual([['TZ', 0, '1 0 0 0']])
+    // The newest come first.
+    expect(await progress(id, { limit: 1 })).toEqual([none])
+    expect(await progress(id, { since: later })).toEqual([none])
+    expect(await progress(await bench.workspace())).toEqual([])
   })
 
   it('counts wrong codes exactly, also simultaneous ones, and approves once', async () => {

@@ -64,6 +64,7 @@ const TONES: Record<string, Tone> = {
   active: 'good',
   enabled: 'good',
   verified: 'good',
+  approved: 'good',
   pending: 'busy',
   processing: 'busy',
   disabled: 'warn',

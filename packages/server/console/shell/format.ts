@@ -6,6 +6,8 @@ const DAY = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric' })
 const DAY_OF_YEAR = new Intl.DateTimeFormat('en', { dateStyle: 'medium' })
 const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
 
+const REGION = new Intl.DisplayNames('en', { type: 'region' })
+
 const MINUTE_S = 60
 const HOUR_S = 60 * MINUTE_S
 const DAY_S = 24 * HOUR_S
@@ -18,6 +20,11 @@ export function count(n: number, singular: string, plural = `${singular}s`): str
 /** A number with separators. */
 export function number(n: number): string {
   return NUMBER.format(n)
+}
+
+/** The name of a country of numbers: ISO 3166-1, or `ZZ` for none. */
+export function countryName(code: string): string {
+  return code === 'ZZ' ? 'Other numbers' : (REGION.of(code) ?? code)
 }
 
 const SEPARATORS: Record<string, string> = {

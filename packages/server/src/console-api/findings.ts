@@ -25,12 +25,13 @@ export const findingEndpoints = {
             'domain_failing',
             'failures',
             'provider_paused',
+            'codes_paused',
           ]),
           /** The object, for a link. */
           id: z.string().nullable(),
           name: z.string().nullable(),
           count: z.int().min(0).nullable(),
-          /** The time of the next attempt; null if no delivery is pending. */
+          /** The time of the next attempt, null if no delivery is pending; the latest end of a pause. */
           until: timestamp.nullable(),
         }),
       ),
@@ -62,16 +63,25 @@ export function findingHandlers(core: DecodedCore): Handlers<typeof findingEndpo
     async list({ viewer, workspace_id, identity }) {
       const isTest = typeof viewer !== 'string' && viewer.mode === 'test'
       const mayRead = identity?.kind === 'session' && mayDo(identity.role, 'read')
-      const [ofAccount, ofMessages, ofWebhooks, ofDomains, ofProviders, steps] = await Promise.all([
-        accountFindings(core, workspace_id, isTest),
-        mayRead ? failureFindings(core, viewer) : [],
-        mayRead ? webhookFindings(core, viewer) : [],
-        mayRead ? domainFindings(core, workspace_id) : [],
-        mayRead && !isTest ? providerFindings(core) : [],
-        mayRead ? firstSteps(core, viewer, workspace_id) : null,
-      ])
+      const [ofAccount, ofMessages, ofWebhooks, ofDomains, ofProviders, ofCodes, steps] =
+        await Promise.all([
+          accountFindings(core, workspace_id, isTest),
+          mayRead ? failureFindings(core, viewer) : [],
+          mayRead ? webhookFindings(core, viewer) : [],
+          mayRead ? domainFindings(core, workspace_id) : [],
+          mayRead && !isTest ? providerFindings(core) : [],
+          mayRead && !isTest ? codeFindings(core, workspace_id) : [],
+          mayRead ? firstSteps(core, viewer, workspace_id) : null,
+        ])
       return {
-        findings: [...ofMessages, ...ofProviders, ...ofAccount, ...ofWebhooks, ...ofDomains],
+        findings: [
+          ...ofMessages,
+          ...ofProviders,
+          ...ofCodes,
+          ...ofAccount,
+          ...ofWebhooks,
+          ...ofDomains,
+        ],
         steps,
       }
     },
@@ -145,6 +155,15 @@ async function providerFindings({ providers }: DecodedCore): Promise<Finding[]> 
     .map(({ name, channels }) =>
       finding('provider_paused', { id: name, name: channels.join(', ') }),
     )
+}
+
+/** The countries to which no codes are sent. */
+async function codeFindings({ verifications }: DecodedCore, workspaceId: string) {
+  const pauses = await verifications.pauses(workspaceId)
+  const active = pauses.filter(({ is_active }) => is_active)
+  return active.map(({ country, ends_at }) =>
+    finding('codes_paused', { id: country, name: country, until: ends_at }),
+  )
 }
 
 async function firstSteps(

@@ -25,6 +25,7 @@ export const PAGES = [
   { path: '/domains', heading: 'Sending domains' },
   { path: '/received', heading: 'Received' },
   { path: '/received/sms/%2B15005550008', heading: 'Received' },
+  { path: '/verifications', heading: 'One-time codes' },
   { path: '/contacts', heading: 'Contacts' },
   { path: '/contacts/new', heading: 'Contacts' },
   { path: '/contacts/import', heading: 'Contacts' },
@@ -69,6 +70,7 @@ export async function walkConsole(
     }
     if (!isShort) {
       await openMessage(page, place)
+      await openVerification(page, place)
       await walkConversation(page, place)
       await walkImport(page, place)
       await walkBulk(page, place)
@@ -111,6 +113,39 @@ async function openMessage(page: Page, { url, key }: Place): Promise<void> {
   await drawer.waitFor({ state: 'detached' })
   await page.locator(`tbody a[href$="${message_id}"]:focus`).waitFor()
   ok(page.url().endsWith('/console/messages'))
+}
+
+/** A new code appears without a reload; its drawer leads to the message, shows no code, and cancels it. */
+async function openVerification(page: Page, { url, key }: Place): Promise<void> {
+  await page.goto(`${url}/console/verifications`)
+  const width = page.viewportSize()?.width
+  const { verifications } = new Svc({ baseUrl: url, apiKey: key })
+  const to = `+1415555${width}`
+  const { verification_id } = await verifications.start({ to, channel: 'sms' })
+  const link = page.locator(`tbody a[href$="${verification_id}"]`)
+  await link.waitFor()
+  await page.getByRole('heading', { name: 'Conversion by country' }).waitFor()
+  await page.locator('body:not(:has([aria-busy=true]))').waitFor()
+  await expectToFit(page)
+  await pictures(page, 'Codes')
+  await expectAccessible(page)
+  await link.focus()
+  await page.keyboard.press('Enter')
+  const drawer = page.getByRole('dialog')
+  await drawer.getByText(verification_id, { exact: true }).waitFor()
+  strictEqual(await drawer.locator('a[href*="/messages/"]').count(), 1)
+  const texts = await drawer.locator('dd, td').allTextContents()
+  ok(!texts.some((text) => /\b\d{6}\b/.test(text)), 'a code is shown')
+  await expectToFit(page)
+  await pictures(page, 'Code')
+  await expectAccessible(page)
+  await drawer.getByRole('button', { name: 'Cancel verification' }).click()
+  await page.getByRole('button', { name: 'Cancel the verification' }).click()
+  await drawer.getByText('canceled', { exact: true }).waitFor()
+  await page.keyboard.press('Escape')
+  await drawer.waitFor({ state: 'detached' })
+  await page.getByLabel('Status').selectOption('approved')
+  await page.getByText('No verification matches').waitFor()
 }
 
 /**

@@ -289,6 +289,35 @@ const country = z.string().meta({
   description: 'ISO 3166-1, or `ZZ` for numbers of no country.',
 })
 
+const steps = {
+  requested: z.int().min(0).meta({ description: 'Verifications that began.' }),
+  sent: z.int().min(0).meta({
+    description: 'Those whose last message was sent, or whose code was approved.',
+  }),
+  delivered: z.int().min(0).meta({
+    description: 'Those whose last message was delivered, or whose code was approved.',
+  }),
+  approved: z.int().min(0).meta({ description: 'Those whose code was approved.' }),
+}
+
+const funnel = z.object({
+  since: timestamp.meta({
+    description: `The begin of the period, or the time of the oldest of the newest ${LIMITS.verifications_counted} verifications: older ones are not counted.`,
+  }),
+  total: z.object(steps),
+  countries: z
+    .array(
+      z.object({
+        country: country.nullable().meta({ description: 'Null: e-mail addresses.' }),
+        ...steps,
+      }),
+    )
+    .meta({ description: 'The most requested first.' }),
+  hours: z.array(z.object({ since: timestamp, ...steps })).meta({
+    description: 'The hours in which verifications began, oldest first.',
+  }),
+})
+
 const stats = z.object({
   since: timestamp,
   total: z.object(totals),
@@ -303,13 +332,20 @@ const stats = z.object({
         is_active: z.boolean().meta({
           description: 'Whether codes are still refused. False: the pause has ended.',
         }),
+        ends_at: timestamp.meta({
+          description: 'The latest end: approvals, or the operator, end the pause earlier.',
+        }),
         ...counts,
       }),
     )
     .meta({ description: 'The countries with a pause in the last day, with its counts.' }),
+  funnel: funnel.meta({
+    description:
+      'How far the verifications of the period came, by country and by hour (UTC): e-mail addresses too, and for a test key its tests. Codes of other services are left out.',
+  }),
 })
 
-/** Messages with codes, approvals and credits of a period, by country and in total, and the paused countries. */
+/** Messages with codes, approvals and credits of a period, by country and in total, the paused countries, and the funnel. */
 export type VerificationStats = z.output<typeof stats>
 
 const access = { auth: 'api_key', scope: 'send_messages', rate: 'general', status: 200 } as const
@@ -401,7 +437,7 @@ export const verifications = {
     data: stats,
     summary: 'Count codes and approvals by country',
     description:
-      'Counts live messages with codes to numbers, by hour: e-mail addresses have no country, and tests are not counted. A low conversion in one country is the sign of pumping: bots that request codes to numbers that earn from them.',
+      'Counts live messages with codes to numbers, by hour: e-mail addresses have no country, and tests are not counted. `funnel` counts verifications in place of messages. A low conversion in one country is the sign of pumping: bots that request codes to numbers that earn from them.',
   }),
   get: endpoint({
     ...reading,

@@ -1,4 +1,20 @@
-import { and, asc, desc, eq, gt, gte, isNotNull, isNull, lte, or, type SQL, sql } from 'drizzle-orm'
+import {
+  and,
+  asc,
+  desc,
+  eq,
+  gt,
+  gte,
+  is,
+  isNotNull,
+  isNull,
+  lte,
+  ne,
+  or,
+  type SQL,
+  sql,
+} from 'drizzle-orm'
+import { PgColumn } from 'drizzle-orm/pg-core'
 import type { Slice } from '../../contract/endpoints/paging.ts'
 import type { Units } from '../../contract/fields/units.ts'
 import type { Channel, MessageStatus } from '../../contract/resources/messages.ts'
@@ -143,6 +159,54 @@ export function verificationStore(
         const some = and(or(...asked), gt(counts.hour, since))
         return db.select().from(counts).where(some)
       },
+      /**
+       * How far the newest `limit` verifications of a workspace since an id came, by country and hour (hours since 1970). A
+       * message that retention removed was sent. Codes of other services are left out: their approvals are not known.
+       */
+      async progress(
+        workspaceId: string,
+        { livemode, since_id, limit }: { livemode: boolean; since_id: string; limit: number },
+      ) {
+        const newest = db
+          .select({
+            id: t.id,
+            country: t.country,
+            hour: hourOf(t.created_at).as('hour'),
+            code_status: sql<VerificationStatus>`${t.status}`.as('code_status'),
+            message_id: t.message_id,
+          })
+          .from(t)
+          .where(
+            and(
+              eq(t.workspace_id, workspaceId),
+              gte(t.id, since_id),
+              eq(t.livemode, livemode),
+              ne(t.status, 'external'),
+            ),
+          )
+          .orderBy(desc(t.id))
+          .limit(limit)
+          .as('newest')
+        const last = and(eq(messages.workspace_id, workspaceId), eq(messages.id, newest.message_id))
+        const isApproved = sql`${newest.code_status} = 'approved'`
+        const numberOf = (condition: SQL) =>
+          sql<number>`cast(sum(case when ${condition} then 1 else 0 end) as bigint)`
+        return db
+          .select({
+            country: newest.country,
+            hour: sql<number>`${newest.hour}`,
+            first_id: sql<string>`min(${newest.id})`,
+            requested: rowCount,
+            sent: numberOf(
+              sql`${isApproved} or coalesce(${messages.status}, 'sent') in ('sent', 'delivered', 'read')`,
+            ),
+            delivered: numberOf(sql`${isApproved} or ${messages.status} in ('delivered', 'read')`),
+            approved: numberOf(isApproved),
+          })
+          .from(newest)
+          .leftJoin(messages, last)
+          .groupBy(newest.country, newest.hour)
+      },
       /** The countries to which a workspace sends no codes, or is allowed to send them again. */
       async pauses(workspaceId: string): Promise<VerificationPauseRow[]> {
         const own = db.select().from(pauses).where(eq(pauses.workspace_id, workspaceId))
@@ -254,4 +318,11 @@ export function verificationStore(
       },
     },
   }
+}
+
+/** SQL: the hours from 1970 to a time. SQLite stores milliseconds, and its columns are cast to PostgreSQL's types. */
+function hourOf(at: PgColumn): SQL<number> {
+  return is(at, PgColumn)
+    ? sql<number>`cast(floor(extract(epoch from ${at}) / 3600) as bigint)`
+    : sql<number>`${at} / 3600000`
 }

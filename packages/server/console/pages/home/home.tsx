@@ -10,7 +10,7 @@ import {
   Select,
 } from '../../parts/index.ts'
 import { api } from '../../shell/api.ts'
-import { count, number, relativeTime } from '../../shell/format.ts'
+import { count, countryName, number, relativeTime } from '../../shell/format.ts'
 import { useLiveReload } from '../../shell/live.ts'
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
@@ -49,6 +49,7 @@ function Home({ mayOpen }: PageProps) {
   useLiveReload('message.', reloadSums, { every_ms: SUMS_MS })
   useLiveReload('message.failed', findings.reload, { every_ms: FINDINGS_MS })
   useLiveReload('credits.', findings.reload)
+  useLiveReload('verification.paused', findings.reload)
   const steps = findings.data?.steps
   return (
     <>
@@ -178,6 +179,11 @@ function described({
       return [
         `${count(n ?? 0, 'message')} failed in the last hour, most with ${name ?? 'an unknown error'}.`,
         '/messages?status=failed&period=1',
+      ]
+    case 'codes_paused':
+      return [
+        `One-time codes to ${countryName(name ?? '')} are paused: too few of them were approved.`,
+        '/verifications',
       ]
     default:
       return [`A provider of ${name} is paused: messages wait.`, null]

@@ -1,12 +1,14 @@
 import type {
   OperatorAuditEntry,
   OperatorWorkspace,
+  PausedCountry,
 } from '../../../src/console-api/operator/answers.ts'
 import { Button, Copy, Drawer, Facts, Loaded, Money } from '../../parts/index.ts'
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { randomHex } from '../../shell/random.ts'
 import { go } from '../../shell/router.ts'
+import { PausedCountries } from '../verifications/paused.tsx'
 import { useAct } from './acts.tsx'
 import { AuditList } from './audit.tsx'
 import { send } from './polled.ts'
@@ -14,11 +16,11 @@ import { send } from './polled.ts'
 export function OneWorkspace({ id, onChange }: { id: string; onChange(): void }) {
   const load = useLoad(
     (signal) =>
-      ownApi.get<{ workspace: OperatorWorkspace; audit: OperatorAuditEntry[] }>(
-        `/operator/workspaces/${id}`,
-        {},
-        signal,
-      ),
+      ownApi.get<{
+        workspace: OperatorWorkspace
+        paused_countries: PausedCountry[]
+        audit: OperatorAuditEntry[]
+      }>(`/operator/workspaces/${id}`, {}, signal),
     [id],
   )
   const { act, dialog } = useAct()
@@ -35,7 +37,7 @@ export function OneWorkspace({ id, onChange }: { id: string; onChange(): void })
       onClose={() => go(`/operator/workspaces${location.search}`)}
     >
       <Loaded of={load}>
-        {({ workspace: one, audit }) => (
+        {({ workspace: one, paused_countries, audit }) => (
           <div class="stack">
             <Facts
               of={{
@@ -123,6 +125,7 @@ export function OneWorkspace({ id, onChange }: { id: string; onChange(): void })
                 </Button>
               )}
             </div>
+            <PausedCountries paused={paused_countries} workspaceId={id} onChange={load.reload} />
             <AuditList entries={audit} />
           </div>
         )}

@@ -121,6 +121,20 @@ export const workspace = z.object({
 })
 export type OperatorWorkspace = z.input<typeof workspace>
 
+/** The pause of a country in the last day: a workspace sends no codes there. */
+export const pausedCountry = z.object({
+  country: z.string(),
+  paused_at: timestamp,
+  /** False: the pause has ended. */
+  is_active: z.boolean(),
+  /** The latest end. */
+  ends_at: timestamp,
+  /** The counts that led to the pause. */
+  sent: z.number(),
+  approved: z.number(),
+})
+export type PausedCountry = z.input<typeof pausedCountry>
+
 export const auditEntry = z.object({
   id: z.string(),
   workspace_id: z.string().nullable(),

@@ -15,6 +15,7 @@ import {
   check,
   ledger,
   overview,
+  pausedCountry,
   provider,
   purchase,
   queues,
@@ -24,6 +25,7 @@ import {
 
 const REASON_MAX = 500
 const NAME_MAX = 100
+const ALLOWED_HOURS_MAX = 720
 
 const reason = text(REASON_MAX)
 /** A code of an authenticator app, or a recovery code. */
@@ -107,7 +109,11 @@ export const operatorEndpoints = {
     method: 'GET',
     path: '/api/operator/workspaces/:id',
     params: ofWorkspace,
-    data: z.object({ workspace, audit: z.array(auditEntry) }),
+    data: z.object({
+      workspace,
+      paused_countries: z.array(pausedCountry),
+      audit: z.array(auditEntry),
+    }),
     summary: 'Get a workspace with the newest entries of its audit log',
   }),
   grant: forOperators({
@@ -145,6 +151,18 @@ export const operatorEndpoints = {
     }),
     data: z.object({ workspace }),
     summary: 'Set the limits of a workspace',
+  }),
+  allow_codes: forOperators({
+    method: 'POST',
+    path: '/api/operator/workspaces/:id/allow-codes',
+    params: ofWorkspace,
+    body: z.object({
+      country: z.string().regex(/^[A-Z]{2}$/),
+      hours: z.int().min(1).max(ALLOWED_HOURS_MAX),
+      reason,
+    }),
+    data: nothing,
+    summary: 'Allow one-time codes to a country, also if it is paused',
   }),
   queues: forOperators({
     method: 'GET',

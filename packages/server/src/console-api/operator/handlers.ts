@@ -87,11 +87,12 @@ export function operatorHandlers(
     },
     async workspace({ params: { id } }) {
       const page = { limit: AUDIT_OF_WORKSPACE, offset: 0 }
-      const [shown, audit] = await Promise.all([
+      const [shown, paused_countries, audit] = await Promise.all([
         workspace(id),
+        core.verifications.pauses(id),
         core.audit.ofAll({ workspace_id: id }, page),
       ])
-      return { workspace: shown, audit: audit.map(auditOf) }
+      return { workspace: shown, paused_countries, audit: audit.map(auditOf) }
     },
     async grant({ params, body: { credits: amount, reason: description, id }, actor }) {
       const grant = { amount, id, description, actor: actor.id ?? 'operator' }
@@ -101,6 +102,12 @@ export function operatorHandlers(
     freeze: (call) => setTerms(call, { status: 'frozen', reason: call.body.reason }),
     unfreeze: (call) => setTerms(call, { status: 'active', reason: call.body.reason }),
     terms: (call) => setTerms(call, call.body),
+    async allow_codes({ params: { id }, body: { country, hours, reason }, actor }) {
+      // An unknown workspace is refused.
+      await workspace(id)
+      await core.verifications.allow(id, country, hours, actor, reason)
+      return {}
+    },
     async queues() {
       const [{ messages, deliveries, unknown }, pause, doubtful] = await Promise.all([
         core.overviews.queues(UNKNOWN_MAX),

@@ -1,0 +1,315 @@
+import type { CodeVerification, VerificationsStatsData } from '@svc/client'
+import { useState } from 'preact/hooks'
+import {
+  Badge,
+  Button,
+  Chart,
+  type Column,
+  copyText,
+  Empty,
+  ListPage,
+  Loaded,
+  PageHead,
+  Search,
+  Select,
+  Table,
+  Time,
+  toast,
+} from '../../parts/index.ts'
+import { api } from '../../shell/api.ts'
+import { countryName, number } from '../../shell/format.ts'
+import { useLiveReload } from '../../shell/live.ts'
+import { useLoad } from '../../shell/load.ts'
+import type { PageProps } from '../../shell/page.ts'
+import { filtersOf, go, query, root, setQuery } from '../../shell/router.ts'
+import { mode } from '../../shell/session.ts'
+import { CHANNELS, channelName } from '../messages/channels.ts'
+import { CodeStatus, VerificationDrawer } from './drawer.tsx'
+import { PausedCountries } from './paused.tsx'
+
+type Funnel = VerificationsStatsData['funnel']
+type Steps = Funnel['total']
+
+const PERIODS = [
+  ['1', 'Last 24 hours'],
+  ['7', 'Last 7 days'],
+  ['30', 'Last 30 days'],
+] as const
+
+const STATUSES = [
+  ['', 'All statuses'],
+  ['pending', 'Pending'],
+  ['approved', 'Approved'],
+  ['expired', 'Expired'],
+  ['canceled', 'Canceled'],
+  ['max_attempts', 'Too many wrong codes'],
+  ['external', 'Checked elsewhere'],
+] as const
+
+/** The page has two requests, and a person may make 600 in a minute. */
+const STATS_MS = 5_000
+
+/** The countries that are shown before the others are asked for. */
+const COUNTRIES_SHOWN = 5
+
+const HOUR_MS = 3_600_000
+
+const COLUMNS: readonly Column<CodeVerification>[] = [
+  { name: 'To', kind: 'main', value: ({ to }) => to },
+  { name: 'Channel', value: ({ channel }) => channelName(channel) },
+  {
+    name: 'Status',
+    value: ({ status, livemode }) => (
+      <>
+        <CodeStatus status={status} />
+        {!livemode && mode.value === 'live' && <Badge tone="warn">test</Badge>}
+      </>
+    ),
+  },
+  { name: 'Messages', kind: 'number', value: ({ messages_sent }) => number(messages_sent) },
+  { name: 'Wrong codes', kind: 'number', value: ({ attempts }) => number(attempts) },
+  { name: 'Started', value: ({ created_at }) => <Time at={created_at} /> },
+]
+
+function Verifications({ params: { id } }: PageProps) {
+  const given = query.value.get('days') ?? ''
+  const days = given === '1' || given === '30' ? given : '7'
+  const filter = filtersOf('status', 'channel', 'to', 'after')
+  const stats = useLoad(
+    (signal) => api.verifications.stats({ days: Number(days) }, { signal }),
+    [days],
+  )
+  const list = useLoad(
+    (signal) => api.verifications.list({ ...filter, limit: 25 }, { signal }),
+    [filter],
+  )
+  const reload = () => {
+    stats.reload()
+    list.reload()
+  }
+  useLiveReload('verification.', reload, { every_ms: STATS_MS })
+  useLiveReload('message.', reload, { every_ms: STATS_MS })
+  const address = location.search
+  const isUnused =
+    Object.keys(filter).length === 0 &&
+    list.data?.verifications.length === 0 &&
+    stats.data?.funnel.total.requested === 0
+  return (
+    <>
+      <PageHead
+        title="One-time codes"
+        text="Codes with which people prove a phone number or an e-mail address."
+      >
+        {!isUnused && (
+          <Select
+            bare
+            label="Period"
+            value={days}
+            options={PERIODS}
+            onInput={(next) => setQuery({ days: next === '7' ? '' : next })}
+          />
+        )}
+      </PageHead>
+      {stats.data && <PausedCountries paused={stats.data.paused} onChange={stats.reload} />}
+      {isUnused ? (
+        <Unused />
+      ) : (
+        <div class="stack">
+          <Loaded of={stats}>
+            {({ funnel }) => <Numbers funnel={funnel} days={Number(days)} />}
+          </Loaded>
+          <section>
+            <h2 class="section">Verifications</h2>
+            <div class="filters">
+              <Search
+                placeholder="Phone number or e-mail address"
+                value={filter.to ?? ''}
+                onInput={(to) => setQuery({ to })}
+              />
+              <Select
+                bare
+                label="Channel"
+                value={filter.channel ?? ''}
+                options={[['', 'All channels'], ...CHANNELS]}
+                onInput={(channel) => setQuery({ channel })}
+              />
+              <Select
+                bare
+                label="Status"
+                value={filter.status ?? ''}
+                options={STATUSES}
+                onInput={(status) => setQuery({ status })}
+              />
+            </div>
+            <ListPage
+              of={list}
+              rowsOf={(answer) => answer.verifications}
+              label="Verifications"
+              columns={COLUMNS}
+              keyOf={(one) => one.id}
+              to={(one) => `/verifications/${one.id}${address}`}
+              current={id}
+              noun="verification"
+              empty={<Empty icon="codes" title="No verification matches" />}
+            />
+          </section>
+        </div>
+      )}
+      {id && (
+        <VerificationDrawer
+          key={id}
+          id={id}
+          onChange={reload}
+          onClose={() => go(`/verifications${address}`)}
+        />
+      )}
+    </>
+  )
+}
+
+/** The funnel of a period: in total, over time and by country. */
+function Numbers({ funnel, days }: { funnel: Funnel; days: number }) {
+  const { total, hours, since } = funnel
+  if (total.requested === 0) {
+    return <Empty icon="codes" title="No codes in this period" />
+  }
+  const points = pointsOf(hours, days)
+  return (
+    <div class="stack">
+      <section class="cards" aria-label="Funnel">
+        <Step name="Requested" value={total.requested} of={total.requested} />
+        <Step name="Sent" value={total.sent} of={total.requested} />
+        <Step name="Delivered" value={total.delivered} of={total.requested} />
+        <Step name="Approved" value={total.approved} of={total.requested} />
+      </section>
+      {Date.parse(since) > Date.now() - days * 24 * HOUR_MS && (
+        <p class="small">
+          Only the newest {number(total.requested)} are counted, from <Time at={since} exact /> on.
+        </p>
+      )}
+      <section class="card">
+        <h2>Codes by the {days > 7 ? 'day' : 'hour'} of their request</h2>
+        <Chart
+          label={`Codes: ${number(total.requested)} requested, ${number(total.delivered)} delivered, ${number(total.approved)} approved`}
+          times={points.map(([at]) => at / 1000)}
+          series={[
+            { name: 'Requested', colour: '--accent', values: points.map(([, n]) => n.requested) },
+            { name: 'Delivered', colour: '--text-2', values: points.map(([, n]) => n.delivered) },
+            { name: 'Approved', colour: '--good', values: points.map(([, n]) => n.approved) },
+          ]}
+        />
+      </section>
+      <Countries of={funnel.countries} />
+    </div>
+  )
+}
+
+function Step({ name, value, of }: { name: string; value: number; of: number }) {
+  return (
+    <div class="card">
+      <h2>{name}</h2>
+      <p class="figure">{number(value)}</p>
+      <progress max={of} value={value} aria-label={name} />
+      <p class="small">{share(value, of)}</p>
+    </div>
+  )
+}
+
+/** A part of a whole: `55 %`; a dash of nothing. */
+function share(part: number, whole: number): string {
+  return whole === 0 ? '–' : `${Math.round((part / whole) * 100)} %`
+}
+
+type Point = [at_ms: number, steps: Pick<Steps, 'requested' | 'delivered' | 'approved'>]
+
+/** Points for each hour of the last days, also for those without codes; for each day in place of more than seven days. */
+function pointsOf(hours: Funnel['hours'], days: number): Point[] {
+  const begin = (at_ms: number) => {
+    const at = new Date(at_ms)
+    return days > 7 ? at.setHours(0, 0, 0, 0) : at_ms - (at_ms % HOUR_MS)
+  }
+  const points = new Map<number, Point[1]>()
+  for (let ago = days * 24; ago >= 0; ago--) {
+    points.set(begin(Date.now() - ago * HOUR_MS), { requested: 0, delivered: 0, approved: 0 })
+  }
+  for (const { since, requested, delivered, approved } of hours) {
+    const sum = points.get(begin(Date.parse(since)))
+    if (!sum) continue
+    sum.requested += requested
+    sum.delivered += delivered
+    sum.approved += approved
+  }
+  return [...points]
+}
+
+const STEPS: readonly Column<Funnel['countries'][number]>[] = [
+  {
+    name: 'Country',
+    kind: 'main',
+    value: ({ country }) => (country === null ? 'E-mail addresses' : countryName(country)),
+  },
+  { name: 'Requested', kind: 'number', value: (one) => number(one.requested) },
+  { name: 'Sent', kind: 'number', value: (one) => number(one.sent) },
+  { name: 'Delivered', kind: 'number', value: (one) => number(one.delivered) },
+  { name: 'Approved', kind: 'number', value: (one) => number(one.approved) },
+  { name: 'Conversion', kind: 'number', value: ({ approved, sent }) => share(approved, sent) },
+]
+
+function Countries({ of }: { of: Funnel['countries'] }) {
+  const [isWhole, setWhole] = useState(false)
+  return (
+    <section>
+      <h2 class="section">Conversion by country</h2>
+      <Table
+        label="Conversion by country"
+        columns={STEPS}
+        rows={isWhole ? of : of.slice(0, COUNTRIES_SHOWN)}
+        keyOf={({ country }) => country ?? ''}
+      />
+      {!isWhole && of.length > COUNTRIES_SHOWN && (
+        <Button kind="quiet" onClick={() => setWhole(true)}>
+          Show all {number(of.length)}
+        </Button>
+      )}
+    </section>
+  )
+}
+
+function Unused() {
+  const curl = [
+    `curl -s ${root}/api/v1/verifications \\`,
+    `  -H 'X-API-Key: <your key>' \\`,
+    `  -H 'Content-Type: application/json' \\`,
+    `  -d '{"to":"+15005550006","channel":"sms"}'`,
+  ].join('\n')
+  return (
+    <Empty icon="codes" title="No codes yet">
+      <p>
+        Your program requests a code for a person, and checks what the person types in. The service
+        makes the code, limits the guesses and stops bots.
+      </p>
+      <pre>{curl}</pre>
+      <span class="actions">
+        <Button
+          icon="copy"
+          onClick={async () => {
+            await copyText(curl)
+            toast('Copied.')
+          }}
+        >
+          Copy the command
+        </Button>
+        <a
+          class="button plain"
+          href={`${root}/docs#verifications.start`}
+          target="_blank"
+          rel="noreferrer"
+        >
+          Read the reference
+        </a>
+      </span>
+    </Empty>
+  )
+}
+
+export default { title: 'One-time codes', Page: Verifications }
