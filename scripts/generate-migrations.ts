@@ -52,6 +52,8 @@ const KEYED = new Set([
   'message_files',
   'message_queue',
   'messages',
+  'recipient_entries',
+  'recipient_segments',
   'suppressions',
 ])
 

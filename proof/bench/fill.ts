@@ -18,15 +18,20 @@ export const BULK = { id: '01890000-0000-7000-8000-000000000000', messages: 500 
 export const RECIPIENTS = {
   few: { number: '+14155600001', messages: 50 },
   many: { number: '+14155600002', messages: 400 },
+  rare: { number: '+14155600003', messages: 10 },
 }
-const [FEW_FROM, MANY_FROM] = [500, 550]
+const FROM = { few: 500, many: 550, rare: 950 }
+
+/** The recipients of the other messages: with 1,000,000 messages, each has ten of them. */
+const OTHERS = 100_000
 
 /** SQL: the recipient of a message; those of the others vary. */
 function recipientOf(other: string): string {
-  const { few, many } = RECIPIENTS
-  const of = ({ number, messages }: typeof few, from: number) =>
-    `when i between ${from} and ${from + messages - 1} then '${number}'`
-  return `case ${of(few, FEW_FROM)} ${of(many, MANY_FROM)} else ${other} end`
+  const of = (name: keyof typeof RECIPIENTS) => {
+    const { number, messages } = RECIPIENTS[name]
+    return `when i between ${FROM[name]} and ${FROM[name] + messages - 1} then '${number}'`
+  }
+  return `case ${of('few')} ${of('many')} ${of('rare')} else ${other} end`
 }
 
 /** SQL of a value for the number `i`, valid on both engines. */
@@ -42,7 +47,7 @@ const SQLITE = {
   values: (at: string) => ({
     ...VALUES,
     id: `printf('%08x-%04x-7000-8000-%012x', (${at}) / 65536, (${at}) % 65536, i)`,
-    recipient: recipientOf(`printf('+141555%05d', i % 1000)`),
+    recipient: recipientOf(`printf('+141555%05d', i % ${OTHERS})`),
     livemode: 'mod(i, 50) <> 7',
     created_at: at,
   }),
@@ -53,7 +58,7 @@ const POSTGRES = {
   values: (at: string) => ({
     ...VALUES,
     id: `${hex(`(${at}) / 65536`, 8)} || '-' || ${hex(`(${at}) % 65536`, 4)} || '-7000-8000-' || ${hex('i', 12)}`,
-    recipient: recipientOf(`'+141555' || lpad((i % 1000)::text, 5, '0')`),
+    recipient: recipientOf(`'+141555' || lpad((i % ${OTHERS})::text, 5, '0')`),
     livemode: 'mod(i, 50) <> 7',
     created_at: `to_timestamp((${at}) / 1000.0)`,
   }),

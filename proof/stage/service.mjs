@@ -56,6 +56,9 @@ answer({
   async idle() {
     if (running.core.isDispatching()) await (await running.core.startDispatch()).idle()
   },
+  async sweep() {
+    await (await running.core.startDispatch()).sweep()
+  },
   pause: () => running.core.dispatch.stop({ reason: 'bench' }),
   resume: () => running.core.dispatch.resume(),
   async stop() {

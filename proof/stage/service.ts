@@ -28,6 +28,8 @@ export interface ServiceHandlers extends Handlers {
   turn(_: null): { max_ms: number }
   /** Resolves when every accepted message is sent, and every webhook is delivered. */
   idle(_: null): void
+  /** Sweeps now. Only with `dispatch`. */
+  sweep(_: null): void
   /** Stops sending and delivering; accepting continues. */
   pause(_: null): void
   /** Ends the pause. */

@@ -45,6 +45,7 @@ import { rateCountersContract } from './storage/rate-counters.contract.ts'
 import { receiptsContract } from './storage/receipts.contract.ts'
 import { receivedContract } from './storage/received.contract.ts'
 import { receiverGateContract } from './storage/receiver-gate.contract.ts'
+import { recipientIndexContract } from './storage/recipient-index.contract.ts'
 import { recordDeliveriesContract } from './storage/record-deliveries.contract.ts'
 import { reopenContract } from './storage/reopen.contract.ts'
 import { rescheduleContract } from './storage/reschedule.contract.ts'
@@ -105,6 +106,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('newer pages', () => newerContract(open))
     describe('reschedule', () => rescheduleContract(open))
     describe('message counts', () => messageCountsContract(open))
+    describe('the index of recipients', () => recipientIndexContract(open))
     describe('receipts', () => receiptsContract(open))
     describe('received messages', () => receivedContract(open))
     describe('files of e-mails', () => filesContract(open))

@@ -304,7 +304,16 @@ function openSweeper(
     }
   const storage = {
     hot: { sweepCounters: step('counters'), ...hot },
-    read: { verifications: { due: async () => [] } },
+    read: {
+      verifications: { due: async () => [] },
+      recipientIndex: {
+        async due({ messages }: { messages: number }) {
+          steps.push(['recipients', 0, messages])
+          await held.onStep('recipients')
+          return []
+        },
+      },
+    },
     write: (work: (stores: object) => Promise<unknown>) =>
       work({
         messages: { forgetAnswers: step('answers') },
@@ -343,6 +352,7 @@ const STEPS: [string, number, number][] = [
   ['lots', 0, 100],
   ['codes', 24, 100],
   ['verifications', 30 * 24, 1_000],
+  ['recipients', 0, 1_024],
 ]
 
 describe('a sweep', () => {

@@ -8,6 +8,7 @@ import { createSigningKeys } from '../domains/signing-keys.ts'
 import type { TxtLookup } from '../domains/txt-lookup.ts'
 import type { Incoming } from '../inbound/inbound.ts'
 import { PARTS_WAIT_MS } from '../inbound/parts.ts'
+import { createRecipientIndex } from '../messages/index-recipients.ts'
 import type { AuditRetention } from '../retention/audit-retention.ts'
 import type { Retention } from '../retention/retention.ts'
 import {
@@ -234,7 +235,7 @@ const CREDITS_STEP_MAX = 100
 
 /**
  * Once a minute, removes rows that expired and are never read again, releases holds and expires lots that reached their
- * end, applies the retention times, and checks the records of sending domains. Only one server of a database sweeps at a time.
+ * end, writes the index of recipients, applies the retention times, and checks the records of sending domains. Only one server of a database sweeps at a time.
  */
 export function startSweeper({
   storage,
@@ -262,6 +263,7 @@ export function startSweeper({
   let sweeping: Promise<void> | null = null
   let failures = 0
   const timer = setInterval(() => void sweep(), EVERY_MS).unref()
+  const recipients = createRecipientIndex({ storage, runtime })
 
   async function untilGone(step: () => Promise<number>, step_max = STEP_MAX): Promise<void> {
     while (!stopping && (await step()) >= step_max);
@@ -326,6 +328,7 @@ export function startSweeper({
     await alone('verifications', () =>
       sweepVerifications({ ...parts, days: verification_retention_days }, STEP_MAX, isStopping),
     )
+    await alone('recipients', () => recipients.write(isStopping))
     if (retention) await alone('retention', () => retention.apply(isStopping))
     if (history) await alone('history', () => history.apply(isStopping))
     if (auditRetention) await alone('audit log', () => auditRetention.apply(isStopping))

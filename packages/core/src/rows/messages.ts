@@ -171,6 +171,38 @@ export function messageTables(d: Dialect) {
         .where(sql`unit = 'all'`),
     ],
   )
+  /**
+   * The index of messages by recipient, which the sweeper writes in sorted batches. An index of `messages` would write
+   * another page for each message. A segment is small, so that a batch fills its pages, and a list reads all segments.
+   */
+  const recipient_segments = d.table(
+    'recipient_segments',
+    {
+      workspace_id: d.text().notNull(),
+      /** From 0. */
+      number: d.int().notNull(),
+      /** The segment has the messages from the previous segment's last id, exclusive, up to this id. */
+      last_id: d.text().notNull(),
+      /** The number of its entries. */
+      count: d.int().notNull(),
+    },
+    (t) => [d.primaryKey({ columns: [t.workspace_id, t.number] })],
+  )
+  /**
+   * One row for each message of a segment. It has 16 bits of a hash in place of the recipient, which many addresses
+   * share: an erasure leaves it, and a list compares the recipient of each found message.
+   */
+  const recipient_entries = d.table(
+    'recipient_entries',
+    {
+      workspace_id: d.text().notNull(),
+      segment: d.int().notNull(),
+      /** From 0 to 65,535. */
+      bucket: d.int().notNull(),
+      message_id: d.text().notNull(),
+    },
+    (t) => [d.primaryKey({ columns: [t.workspace_id, t.segment, t.bucket, t.message_id] })],
+  )
   const bulks = d.table(
     'bulks',
     {
@@ -318,6 +350,8 @@ export function messageTables(d: Dialect) {
     file_chunks,
     message_files,
     message_counts,
+    recipient_segments,
+    recipient_entries,
     bulks,
     bulk_rejections,
     message_queue,

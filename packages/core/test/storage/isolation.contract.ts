@@ -180,6 +180,9 @@ export function isolationContract(open: OpenStorage): void {
         await retention.setMark(workspaceId, 'messages', '0')
       },
     )
+    await bench.storage.write(({ recipientIndex }) =>
+      recipientIndex.extend(workspaceId, '~', { batch: 1, segment_max: 1 }),
+    )
     const domain = bench.make.domain(workspaceId)
     await bench.storage.write(({ sendingDomains }) => sendingDomains.insert(domain))
     return { workspaceId, purchase, contact, key, webhook, message, delivery, domain }
@@ -254,6 +257,7 @@ export function isolationContract(open: OpenStorage): void {
         purchases,
         idempotencyRecords,
         messages,
+        recipientIndex,
         bulks,
         files,
         receivedMessages,
@@ -294,6 +298,9 @@ export function isolationContract(open: OpenStorage): void {
         files: {
           ofMessages: () => files.ofMessages(asker, [message.id]),
           chunk: () => files.chunk(asker, FILE_HASH, 0),
+        },
+        recipientIndex: {
+          state: () => recipientIndex.state(asker),
         },
         contacts: {
           byId: () => contacts.byId(asker, contact.id),

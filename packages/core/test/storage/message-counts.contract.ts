@@ -31,10 +31,10 @@ export async function expectCounted(bench: Bench, workspaceId: string): Promise<
 
 const HOUR_MS = 3_600_000
 
-type Random = <T>(values: readonly T[]) => T
+export type Random = <T>(values: readonly T[]) => T
 
 /** A choice among values that depends only on the seed. */
-function randomOf(seed: number): Random {
+export function randomOf(seed: number): Random {
   let state = seed
   return (values) => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
@@ -110,7 +110,8 @@ function randomFilter(all: readonly MessageRow[], random: Random): MessageFilter
   }
 }
 
-function isSelected(row: MessageRow, filter: MessageFilter): boolean {
+/** Whether a filter selects a message, without any index. */
+export function isSelected(row: MessageRow, filter: MessageFilter): boolean {
   return (
     (!filter.from || row.created_at >= filter.from) &&
     (!filter.until || row.created_at <= filter.until) &&

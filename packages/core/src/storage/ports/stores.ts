@@ -21,6 +21,7 @@ export type {
 export type { Doubt, DoubtfulMessage, DoubtfulTotal } from '../stores/pauses.ts'
 export type { PurchaseChange, PurchaseStatus, WhichPurchases } from '../stores/purchases.ts'
 export type { ReceivedFilter } from '../stores/received-messages.ts'
+export type { IndexSizes } from '../stores/recipient-index.ts'
 export type { RetentionKind } from '../stores/retention.ts'
 export type {
   DomainSecretColumns,

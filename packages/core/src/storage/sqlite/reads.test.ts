@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
 import { dialects } from '../../rows/dialect.ts'
 import { tables } from '../../rows/tables.ts'
@@ -16,6 +17,7 @@ const dialect: StoreDialect = {
   alone: async () => {},
   hold: async () => {},
   present: (at) => at,
+  bucketOf: () => sql<number>`0`,
 }
 
 /** Every verb of every store, as `store.verb`; each returns `side`. */

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { sql } from 'drizzle-orm'
 import { dialects } from '../../rows/dialect.ts'
 import { tables } from '../../rows/tables.ts'
 import { makeFolder } from '../../runtime/make-folder.ts'
@@ -24,6 +25,7 @@ const dialect: StoreDialect = {
   alone: async () => {},
   hold: async () => {},
   present: (at) => at,
+  bucketOf: (text) => sql<number>`bucket_of(${text})`,
 }
 
 /** Options of a SQLite storage. */

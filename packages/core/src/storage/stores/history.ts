@@ -7,6 +7,7 @@ import { countRemoved } from '../../rules/count-changes.ts'
 import { idFloor, timeOfId } from '../../runtime/runtime.ts'
 import { fileStore } from './files.ts'
 import { filledUp, type StoreDialect } from './queries.ts'
+import { recipientIndexStore } from './recipient-index.ts'
 
 /** The tables that are read in pages, by ids that are sorted by time. */
 export type HistoryTable = 'messages' | 'events' | 'received_messages'
@@ -56,6 +57,7 @@ const NOTHING_BOOKED: Booked = { charged: 0, refunded: 0, is_held: false, refund
 export function historyStore(db: Db, tables: Tables, dialect: StoreDialect) {
   const { locked } = dialect
   const { writes: files } = fileStore(db, tables, dialect)
+  const { writes: recipients } = recipientIndexStore(db, tables, dialect)
   const { workspaces, messages, message_queue: queue, message_attempts, message_events } = tables
   const { message_parts, message_counts: counts, bulks, bulk_rejections: rejections } = tables
   const { webhooks, events, deliveries, delivery_attempts: tries } = tables
@@ -314,6 +316,7 @@ export function historyStore(db: Db, tables: Tables, dialect: StoreDialect) {
             .where(and(eq(t.workspace_id, workspaceId), inArray(t.message_id, some)))
         }
         await files.removeOf(workspaceId, gone_ids)
+        await recipients.forget(workspaceId, gone_ids)
         await uncount(gone)
         const sums = gone.map((row) => booked.get(row.id) ?? NOTHING_BOOKED)
         await note(

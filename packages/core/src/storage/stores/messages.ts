@@ -34,7 +34,8 @@ import {
   messageTotals,
   totalOf,
 } from './message-totals.ts'
-import { filledUp, includesIn, positionIn, removeOldest } from './queries.ts'
+import { filledUp, includesIn, positionIn, removeOldest, type StoreDialect } from './queries.ts'
+import { type IndexedRecipient, recipientIndex } from './recipient-index.ts'
 
 /** A message whose content is null if it is too long for a list. */
 export type ShortMessageRow = Omit<MessageRow, 'content'> & {
@@ -67,11 +68,13 @@ export const SEARCHED_LENGTH = 20_000
 /** The number of messages of a kind that may be added between the count and the query. */
 const CHANGED_MEANWHILE_MAX = 100
 
-export function messageStore(db: Db, tables: Tables, { locked }: { locked: <Q>(query: Q) => Q }) {
+export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
+  const { locked } = dialect
   const { messages: t, message_attempts: attempts, message_events: events } = tables
   const { idempotency_keys: answers } = tables
 
   const totals = messageTotals(db, tables)
+  const index = recipientIndex(db, tables, dialect)
 
   // The condition has the same text as in the index: with a parameter, no engine uses the index.
   const isTest = sql`${t.livemode} = false`
@@ -91,10 +94,17 @@ export function messageStore(db: Db, tables: Tables, { locked }: { locked: <Q>(q
 
   /**
    * Ids are UUIDv7: their order is the order of creation, and the primary key serves it without a sort. The few
-   * messages of a bulk are sorted by an expression: PostgreSQL would otherwise search the history in key order.
+   * messages of a bulk or a recipient are sorted by an expression: the engines would otherwise search the history in key order.
    */
-  function newest({ bulk_id }: MessageFilter): SQL {
-    return desc(bulk_id ? sql`${t.id} || ''` : t.id)
+  function inOrder({ bulk_id, indexed }: BoundedFilter, direction = desc): SQL {
+    return direction(bulk_id || indexed ? sql`${t.id} || ''` : t.id)
+  }
+
+  /** The filter with the place of its recipient in the index, if the index has the recipient. */
+  async function located(workspaceId: string, filter: MessageFilter): Promise<BoundedFilter> {
+    const { recipient, bulk_id } = filter
+    if (!recipient || bulk_id) return filter
+    return { ...filter, indexed: await index.find(workspaceId, recipient) }
   }
 
   function matching(workspaceId: string, { ids, ...filter }: BoundedFilter) {
@@ -113,6 +123,7 @@ export function messageStore(db: Db, tables: Tables, { locked }: { locked: <Q>(q
     return and(
       eq(t.workspace_id, workspaceId),
       bulk_id ? inArray(t.id, idsOfBulk(workspaceId, bulk_id)) : undefined,
+      filter.indexed ? inArray(t.id, filter.indexed.ids) : undefined,
       template ? eq(t.template, template) : undefined,
       isByKey ? sql`(${others}) is true` : others,
       filter.before_id ? lt(t.id, filter.before_id) : undefined,
@@ -123,7 +134,7 @@ export function messageStore(db: Db, tables: Tables, { locked }: { locked: <Q>(q
   }
 
   /** The filter with the range of ids for its dates; null if no message has such a date. */
-  async function bounded(workspaceId: string, filter: MessageFilter): Promise<Bounded | null> {
+  async function bounded(workspaceId: string, filter: BoundedFilter): Promise<Bounded | null> {
     const { from, until } = filter
     const found = await totals.ofTime(workspaceId, filter)
     const kinds = kindsAmong(found, filter)
@@ -163,7 +174,7 @@ export function messageStore(db: Db, tables: Tables, { locked }: { locked: <Q>(q
   async function narrowed(workspaceId: string, { livemode, ...filter }: BoundedFilter) {
     const all = matching(workspaceId, filter)
     if (livemode === undefined) return all
-    if (filter.bulk_id) return matching(workspaceId, { livemode, ...filter })
+    if (filter.bulk_id || filter.indexed) return matching(workspaceId, { livemode, ...filter })
     const { channel, status, before_id, newer_than, ids } = filter
     const kinds = kindsAmong(await totals.ofTime(workspaceId, {}), { channel, status, livemode })
     if (kinds.length === 0) return sql`false`
@@ -180,25 +191,28 @@ export function messageStore(db: Db, tables: Tables, { locked }: { locked: <Q>(q
   /** SQL: the messages on a page; null for an empty page. */
   async function listed(
     workspaceId: string,
-    filter: MessageFilter,
+    found: MessageFilter,
     page: Page,
   ): Promise<Listed | null> {
-    const { before_id: _, newer_than: __, ...own } = filter
+    const filter = await located(workspaceId, found)
+    const { before_id: _, newer_than: __, indexed: ___, ...own } = filter
     const { from, until, channel, status, livemode, ...others } = own
+    const order = inOrder(filter)
     const part = (where: SQL | undefined): Listed => {
-      if (!filter.newer_than) return { where, ...page }
-      const ids = db.select({ id: t.id }).from(t).where(where).orderBy(asc(t.id))
+      if (!filter.newer_than) return { where, order, ...page }
+      const ids = db.select({ id: t.id }).from(t).where(where).orderBy(inOrder(filter, asc))
       const nearest = ids.limit(page.limit).offset(page.offset)
       const isNear = sql`${t.id} in (select id from (${nearest}) nearest)`
-      return { where: and(eq(t.workspace_id, workspaceId), isNear), limit: page.limit, offset: 0 }
+      const near = and(eq(t.workspace_id, workspaceId), isNear)
+      return { where: near, order, limit: page.limit, offset: 0 }
     }
     const hasKind = channel !== undefined || status !== undefined || livemode !== undefined
     const isByKind = hasKind && isEmpty(others) && page.offset <= OFFSET_BY_KIND_MAX
     if (!isByKind && !from && !until) return part(await narrowed(workspaceId, filter))
-    const found = await bounded(workspaceId, filter)
-    if (!found) return null
-    if (isByKind) return listedByKind(workspaceId, found, page)
-    return part(await narrowed(workspaceId, found.filter))
+    const within = await bounded(workspaceId, filter)
+    if (!within) return null
+    if (isByKind) return listedByKind(workspaceId, within, page)
+    return part(await narrowed(workspaceId, within.filter))
   }
 
   function listedByKind(workspaceId: string, { filter, kinds }: Bounded, page: Page) {
@@ -208,7 +222,7 @@ export function messageStore(db: Db, tables: Tables, { locked }: { locked: <Q>(q
     if (kinds.length === 0 || limit <= 0) return null
     const ids = idsOf(workspaceId, filter, kinds, { ...page, limit })
     const where = and(eq(t.workspace_id, workspaceId), inArray(t.id, ids))
-    return { where, limit, offset: 0 }
+    return { where, order: desc(t.id), limit, offset: 0 }
   }
 
   /** The lowest and the highest id of a bulk; of an unknown bulk, a range without messages. */
@@ -268,8 +282,8 @@ export function messageStore(db: Db, tables: Tables, { locked }: { locked: <Q>(q
       async list(workspaceId: string, filter: MessageFilter, page: Slice): Promise<MessageRow[]> {
         const found = await listed(workspaceId, filter, page)
         if (!found) return []
-        const { where, limit, offset } = found
-        return db.select().from(t).where(where).orderBy(newest(filter)).limit(limit).offset(offset)
+        const { where, order, limit, offset } = found
+        return db.select().from(t).where(where).orderBy(order).limit(limit).offset(offset)
       },
       /** Like `list`, but a content longer than `content_length` is null and is not read into the calling thread. */
       async listShort(
@@ -279,9 +293,9 @@ export function messageStore(db: Db, tables: Tables, { locked }: { locked: <Q>(q
       ): Promise<ShortMessageRow[]> {
         const found = await listed(workspaceId, filter, page)
         if (!found) return []
-        const { where, limit, offset } = found
+        const { where, order, limit, offset } = found
         const rows = shortRows(content_length)
-        return rows.where(where).orderBy(newest(filter)).limit(limit).offset(offset)
+        return rows.where(where).orderBy(order).limit(limit).offset(offset)
       },
       /**
        * The messages in which `part` occurs: in recipient, sender, the provider's id, metadata or the first `SEARCHED_LENGTH`
@@ -369,7 +383,8 @@ export function messageStore(db: Db, tables: Tables, { locked }: { locked: <Q>(q
           if (isDated) return totals.exact(workspaceId, filter)
           return totalOf(kindsAmong(await totals.ofTime(workspaceId, {}), filter))
         }
-        const found = isDated ? await bounded(workspaceId, filter) : { filter }
+        const known = await located(workspaceId, filter)
+        const found = isDated ? await bounded(workspaceId, known) : { filter: known }
         if (!found) return 0
         const where = await narrowed(workspaceId, found.filter)
         return (await db.select({ n: rowCount }).from(t).where(where))[0]?.n ?? 0
@@ -439,6 +454,8 @@ function isEmpty(filter: MessageFilter): boolean {
 /** A filter with inclusive bounds of ids. */
 interface BoundedFilter extends MessageFilter {
   ids?: { first: string | undefined; last: string | undefined } | undefined
+  /** The place of the recipient in the index; null if it is not used. */
+  indexed?: IndexedRecipient | null | undefined
 }
 
 /** A filter, and the kinds of messages that may pass it. */
@@ -455,6 +472,8 @@ interface Page {
 /** The messages on a page, in SQL. */
 interface Listed extends Page {
   where: SQL | undefined
+  /** Newest first. */
+  order: SQL
 }
 
 export function messagePartStore(db: Db, { message_parts: t }: Tables) {

@@ -18,6 +18,8 @@ export interface StoreDialect {
   hold(db: Db, name: string): Promise<void>
   /** The current time for due times of deliveries: `at`, or on PostgreSQL the database's clock. */
   present(at: Date): SQL<Date> | Date
+  /** The first 16 bits of the SHA-256 of a text in UTF-8, as a number; the same on both engines. */
+  bucketOf(text: SQL | PgColumn): SQL<number>
 }
 
 /**

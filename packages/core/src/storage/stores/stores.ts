@@ -21,6 +21,7 @@ import { dispatchPauseStore, pauseStore } from './pauses.ts'
 import { purchaseStore } from './purchases.ts'
 import type { StoreDialect } from './queries.ts'
 import { receivedMessageStore } from './received-messages.ts'
+import { recipientIndexStore } from './recipient-index.ts'
 import { retentionStore } from './retention.ts'
 import { sealedValueStore, secretStore } from './secrets.ts'
 import { loginNetworkStore, passkeyStore, sessionStore } from './sessions.ts'
@@ -55,6 +56,7 @@ const STORES = {
   purchases: purchaseStore,
   idempotencyRecords: idempotencyStore,
   messages: messageStore,
+  recipientIndex: recipientIndexStore,
   files: fileStore,
   bulks: bulkStore,
   messageParts: messagePartStore,

@@ -41,6 +41,8 @@ function dialectFor(clock: Clock): StoreDialect {
     },
     present: (at) =>
       clock.now(at) ? at : sql<Date>`date_trunc('milliseconds', statement_timestamp())`,
+    bucketOf: (text) =>
+      sql<number>`('x' || left(encode(sha256(convert_to(${text}, 'UTF8')), 'hex'), 4))::bit(16)::integer`,
   }
 }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import {
   closeSync,
   existsSync,
@@ -75,6 +76,9 @@ function prepare(connection: Connection, durability: Durability): void {
   connection.pragma('secure_delete = ON')
   connection.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
   connection.pragma(`journal_size_limit = ${LOG_KEPT_BYTES}`)
+  connection.function('bucket_of', { deterministic: true }, (text) =>
+    createHash('sha256').update(`${text}`).digest().readUInt16BE(),
+  )
   connection.prepare('select count(*) from sqlite_schema').get()
   if (durability === 'disk') assertDurable(connection)
 }
