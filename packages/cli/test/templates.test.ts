@@ -244,6 +244,38 @@ test('preview shows the bytes of a send before a push', async () => {
   )
 })
 
+test.each(['react-email', 'mjml'])(
+  'what %s makes is sent as it is, with its values',
+  async (maker) => {
+    // Made by @react-email/components 1.0 and mjml 5.4 of the same mail.
+    const html = readFileSync(new URL(`./built-mails/${maker}.html`, import.meta.url), 'utf8')
+    write(dir, {
+      'built/template.md': '---\nvariables:\n  - { name: note, type: text }\n---\n',
+      'built/email.en.html': `---\nsubject: Order {{order_id}}\n---\n${html}\n`,
+    })
+    expect(await templates('push', dir)).toMatchObject({ code: 0 })
+    const sent = await client.messages.send({
+      ...{ to: 'delivered@sandbox.svc', channel: 'email' },
+      template: { name: 'built', variables: { order_id: 'A&1', note: 'ring twice' } },
+    })
+    const { content } = (await client.messages.get(sent.message_id)).message as {
+      content: { html: string; text: string }
+    }
+    const filled = html
+      .replaceAll('{{order_id}}', 'A&amp;1')
+      .replace('{{name|there}}', 'there')
+      .replace('{{#if note}}', '')
+      .replace('{{note}}', 'ring twice')
+      .replace('{{/if}}', '')
+    expect(content.html).toBe(filled)
+    expect(content.text.split('\n').filter(Boolean)).toEqual([
+      'Hi there,',
+      'order A&1 is ready. Note: ring twice',
+      'See it (https://shop.example/orders/A&1)',
+    ])
+  },
+)
+
 test('show, versions, publish and delete work on one template', async () => {
   write(dir, ORDER)
   await templates('push', dir)

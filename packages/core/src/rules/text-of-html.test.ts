@@ -25,6 +25,17 @@ describe('the text of an HTML e-mail', () => {
     )
   })
 
+  test('leaves out what is hidden', () => {
+    const hidden = '<div style="color:red;Display : none"><div>preview <p>a</p></div> &zwnj;</div>'
+    expect(textOfHtml(`${hidden}<p>Hi</p><span style='mso-hide:all'>b</span>`)).toBe('Hi')
+    expect(textOfHtml('<p title="display:none">Hi</p><i style="display:none">b</i>')).toBe(
+      'Hi\n\nb',
+    )
+    expect(textOfHtml('<p>Hi</p><div style="display:none">no end<p>b</p>')).toBe(
+      'Hi\n\nno end\n\nb',
+    )
+  })
+
   test('reads broken HTML as far as it can', () => {
     expect(textOfHtml('1 < 2 <3 &unknown; &#xd800; &#65;<b')).toBe('1 < 2 <3 &unknown; &#xd800; A')
     expect(textOfHtml('a<style>b')).toBe('a')
@@ -36,6 +47,7 @@ describe('the text of an HTML e-mail', () => {
   test.each([
     ['brackets', '<'],
     ['tags', '<b>'],
+    ['hidden elements', '<div style="display:none">'],
     ['styles', '<style></'],
     ['comments', '<!--'],
     ['quotes', '<a href="'],

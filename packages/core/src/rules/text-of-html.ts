@@ -1,13 +1,22 @@
 /**
  * The plain text of an HTML e-mail: a line for each block, links with their address, images by their alternative text.
- * Placeholders in texts and addresses stay. Reads the HTML once, so that its time grows with its length.
+ * Placeholders in texts and addresses stay. Hidden elements are left out, such as the text that mail programs show beside
+ * the subject. Reads the HTML at most twice, so that its time grows with its length.
  */
 export function textOfHtml(html: string): string {
+  // A hidden element without an end would hide the rest.
+  return read(html, true) ?? read(html, false) ?? ''
+}
+
+/** Returns null if a hidden element has no end. */
+function read(html: string, skips_hidden: boolean): string | null {
   const out = new Lines()
+  /** The hidden element around the current place, and how many elements of its name are open. */
+  let hidden: { name: string; depth: number } | null = null
   let at = 0
   while (at < html.length) {
     const open = html.indexOf('<', at)
-    out.addText(html.slice(at, open === -1 ? undefined : open))
+    if (hidden === null) out.addText(html.slice(at, open === -1 ? undefined : open))
     if (open === -1) break
     if (html.startsWith('<!--', open)) {
       at = after(html, '-->', open + 4)
@@ -16,13 +25,18 @@ export function textOfHtml(html: string): string {
     const name = nameAt(html, open + 1)
     if (name === '') {
       const isMarkup = /[!?/]/.test(html[open + 1] ?? '')
-      if (!isMarkup) out.addText('<')
+      if (!isMarkup && hidden === null) out.addText('<')
       at = isMarkup ? after(html, '>', open) : open + 1
       continue
     }
     const tag = tagAt(html, open + 1 + name.length)
     at = tag.end
-    if (UNSEEN.has(name)) {
+    if (hidden !== null) {
+      if (name === hidden.name) hidden.depth += 1
+      else if (name === `/${hidden.name}` && --hidden.depth === 0) hidden = null
+    } else if (skips_hidden && CAN_HIDE.has(name) && isHidden(tag.text)) {
+      hidden = { name, depth: 1 }
+    } else if (UNSEEN.has(name)) {
       at = after(html, '>', after(html, `</${name}`, at, true))
     } else if (name === 'br') out.newLine()
     else if (name === 'img') out.addText(attribute(tag.text, 'alt'))
@@ -33,7 +47,16 @@ export function textOfHtml(html: string): string {
     else if (PARAGRAPHS.has(name)) out.newParagraph()
     else if (LINES.has(name)) out.newLine()
   }
-  return out.toString()
+  return hidden === null ? out.toString() : null
+}
+
+/** Elements with an end that mail programs hide. */
+const CAN_HIDE = new Set(['div', 'span', 'p', 'td', 'tr', 'table', 'section'])
+
+const HIDING = /display\s*:\s*none|mso-hide\s*:\s*all/i
+
+function isHidden(tag: string): boolean {
+  return HIDING.test(tag) && HIDING.test(attribute(tag, 'style'))
 }
 
 /** Elements whose content no reader sees. */
