@@ -4,6 +4,7 @@ import { addAudit } from './commands/audit.ts'
 import { addBackup, addRestore } from './commands/backup.ts'
 import { addBilling } from './commands/billing.ts'
 import { addBulk } from './commands/bulk.ts'
+import { addCompact } from './commands/compact.ts'
 import { addCompletion } from './commands/completion.ts'
 import { addConfig } from './commands/config.ts'
 import { addContacts } from './commands/contacts.ts'
@@ -79,6 +80,7 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> =
     secrets: addSecrets,
     backup: addBackup,
     restore: addRestore,
+    compact: addCompact,
     pause: addPauseAll,
     resume: addResumeAll,
     migrate: addMigrate,

@@ -132,6 +132,7 @@ const COMMANDS = [
   'secrets discard',
   'backup',
   'restore',
+  'compact',
   'pause',
   'resume',
   'migrate',

@@ -64,6 +64,11 @@ export type {
 export { restoreDatabase, verifyBackup } from './maintenance/backup/restore.ts'
 export type { RestoreOptions, RestoreReport } from './maintenance/backup/restore-backup.ts'
 export {
+  type CompactReport,
+  type CompactStep,
+  compactDatabase,
+} from './maintenance/compact/compact.ts'
+export {
   findDamageApart,
   inspectDatabaseApart,
   verifyLedgerApart,
