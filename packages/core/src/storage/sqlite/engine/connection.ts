@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import {
   closeSync,
   existsSync,
@@ -77,7 +77,7 @@ function prepare(connection: Connection, durability: Durability): void {
   connection.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
   connection.pragma(`journal_size_limit = ${LOG_KEPT_BYTES}`)
   connection.function('bucket_of', { deterministic: true }, (text) =>
-    createHash('sha256').update(`${text}`).digest().readUInt16BE(),
+    Number.parseInt(hash('sha256', `${text}`, 'hex').slice(0, 4), 16),
   )
   connection.prepare('select count(*) from sqlite_schema').get()
   if (durability === 'disk') assertDurable(connection)
