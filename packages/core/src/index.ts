@@ -99,7 +99,13 @@ export type { Recipients } from './retention/erasure.ts'
 export type { EntryKind } from './rows/credits.ts'
 export type { Account, Entry, Refusal } from './rules/decide.ts'
 export { type Log, type Runtime, systemRuntime } from './runtime/runtime.ts'
-export { DELIVERY_OUTCOMES, type DeliveryOutcome, type Telemetry } from './runtime/telemetry.ts'
+export {
+  CODE_CHECK_RESULTS,
+  type CodeCheckResult,
+  DELIVERY_OUTCOMES,
+  type DeliveryOutcome,
+  type Telemetry,
+} from './runtime/telemetry.ts'
 export type {
   HeldPasskeys,
   Passkey,

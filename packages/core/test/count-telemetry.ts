@@ -12,6 +12,10 @@ export function countTelemetry() {
     accepted: (channel, messages) => count('accepted', channel, messages),
     replayed: (channel) => count('replayed', channel),
     refused: (channel, code) => count('refused', channel, code),
+    codeStarted: (channel) => count('codeStarted', channel),
+    codeRefused: (reason) => count('codeRefused', reason),
+    codeChecked: (result) => count('codeChecked', result),
+    codeApproved: (channel) => count('codeApproved', channel),
     reached: (channel, status, messages) => count('reached', channel, status, messages),
     refunded: (amount) => count('refunded', amount),
     committed(jobs) {

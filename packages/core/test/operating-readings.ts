@@ -40,6 +40,7 @@ export function reading(
       credits: { workspaces: 1, frozen: 0, balance: 12_500_000, held: 0 },
       webhooks: { active: 1, failing: 0, disabled: 0 },
       pause: null,
+      paused_countries: 0,
       ...fields.overview,
     },
     troubles: {

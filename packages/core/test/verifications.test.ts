@@ -8,6 +8,7 @@ import type { Dispatcher } from '../src/dispatch/dispatcher.ts'
 import { defineProvider } from '../src/provider.ts'
 import { codeOf } from '../src/secrets/codes.ts'
 import { Sqlite } from '../src/storage/sqlite/engine/connection.ts'
+import { countTelemetry } from './count-telemetry.ts'
 import { testRuntime } from './fixtures.ts'
 import { migratedFolder } from './migrated-file.ts'
 
@@ -18,6 +19,7 @@ describe('one-time codes', () => {
   let folder: string
   let core: Core
   let clock: ReturnType<typeof testRuntime>
+  let counted: ReturnType<typeof countTelemetry>
   let dispatcher: Dispatcher
   /** What the provider got, as JSON. */
   let sent: { to: string; text: string }[]
@@ -30,6 +32,7 @@ describe('one-time codes', () => {
   beforeEach(async () => {
     folder = await migratedFolder('svc-verifications-')
     clock = testRuntime('verifications')
+    counted = countTelemetry()
     sent = []
     outcome = 'accepted'
     const provider = defineProvider({
@@ -53,9 +56,10 @@ describe('one-time codes', () => {
     core = await createCore({
       database_url: `file:${join(folder, 'svc.db')}`,
       signup_credits: '1000',
-      runtime: clock,
+      runtime: { ...clock, telemetry: counted.telemetry },
       threads: 0,
       require_secrets_keys: false,
+      verification_retention_days: 2,
       providers: [provider],
     })
     dispatcher = await core.startDispatch()
@@ -204,7 +208,9 @@ describe('one-time codes', () => {
     const begun = await start(live)
     const code = await lastCode()
     clock.step(LIMITS.verification_cooldown_s * 1000)
-    const again = await core.verifications.resend(live, begun.verification_id, { channel: 'voice' })
+    const { data: again } = await core.verifications.resend(live, begun.verification_id, {
+      channel: 'voice',
+    })
     expect(again).toMatchObject({ verification_id: begun.verification_id, channel: 'voice' })
     await dispatcher.idle()
     expect(sent.at(-1)?.text).toContain([...code].join(', '))
@@ -408,6 +414,118 @@ describe('one-time codes', () => {
     await expect(
       core.verifications.start(live, { ...request, to: '+255712345679' }, options),
     ).rejects.toMatchObject({ code: 'validation_error' })
+  })
+
+  it('is sent again once for an Idempotency-Key, also at the same time', async () => {
+    const { verification_id: id } = await start(live)
+    clock.step(LIMITS.verification_cooldown_s * 1000)
+    const again = (request: { channel?: 'voice' } = {}) =>
+      core.verifications.resend(live, id, request, { idempotency_key: 'again-1' })
+    const answers = await Promise.all([again(), again(), again()])
+    expect(answers.map(({ replayed }) => replayed).sort()).toEqual([false, true, true])
+    const [{ data }] = answers
+    expect(answers.map((one) => one.data)).toEqual([data, data, data])
+    expect(data).toMatchObject({ verification_id: id, to: TO, credits_used: 1_000_000 })
+    // The key repeats its answer also after the wait, and after the end; another request is refused.
+    clock.step(10 * 60_000)
+    expect(await again()).toEqual({ data, replayed: true })
+    await expect(again({ channel: 'voice' })).rejects.toMatchObject({ code: 'validation_error' })
+    const started = await core.verifications.start(
+      live,
+      { to: '+255712345679', channel: 'sms' },
+      { idempotency_key: 'again-1' },
+    )
+    expect(started.replayed).toBe(false)
+    expect(await core.verifications.get(live, id)).toMatchObject({ messages_sent: 2 })
+    expect(await core.messages.list(workspaceId, {})).toMatchObject({ total: 3 })
+    expect((await core.workspaces.account(workspaceId)).credits_balance).toBe(997_000_000)
+  })
+
+  it('is counted for metrics: starts, checks, approvals, refusals and paused countries', async () => {
+    const ours = () =>
+      Object.fromEntries(Object.entries(counted.counts).filter(([name]) => name.startsWith('code')))
+    const { verification_id: id } = await start(live)
+    const code = await lastCode()
+    await core.verifications.check(live, id, { code: wrongFor(code) })
+    await core.verifications.check(live, id, { code })
+    await expect(core.verifications.check(live, id, { code })).rejects.toThrow()
+    await expect(core.verifications.check(test, id, { code })).rejects.toThrow()
+    const mail = await core.verifications.start(live, { to: 'a@example.com', channel: 'email' })
+    await core.verifications.approve(live, mail.data.verification_id)
+    clock.step(LIMITS.verification_cooldown_s * 1000)
+    await core.workspaces.update(workspaceId, { verification_countries: ['DE'] })
+    await expect(start(live)).rejects.toThrow()
+    expect(ours()).toEqual({
+      'codeStarted sms': 1,
+      'codeStarted email': 1,
+      'codeChecked pending': 1,
+      'codeChecked approved': 1,
+      'codeChecked used': 1,
+      'codeChecked not_found': 1,
+      'codeApproved sms': 1,
+      'codeApproved email': 1,
+      'codeRefused codes_country': 1,
+    })
+    const paused = async () => (await core.overviews.overview()).paused_countries
+    await core.workspaces.update(workspaceId, { verification_countries: null })
+    for (let n = 0; n < 60; n++) {
+      await start(live, `+2557${String(n).padStart(8, '0')}`).catch(() => null)
+    }
+    expect(await paused()).toBe(1)
+    expect(ours()['codeRefused codes_paused']).toBeGreaterThan(0)
+    await core.verifications.allow(workspaceId, 'TZ', 1)
+    expect(await paused()).toBe(0)
+  })
+
+  it('cancels its queued message, which is refunded', async () => {
+    await dispatcher.stop(0)
+    const { verification_id, message_id } = await start(live)
+    await core.verifications.cancel(live, verification_id)
+    expect(await core.messages.get(workspaceId, message_id)).toMatchObject({
+      status: 'failed',
+      error_code: 'canceled',
+      credits_refunded: 1_000_000,
+    })
+    expect((await core.workspaces.account(workspaceId)).credits_balance).toBe(1_000_000_000)
+  })
+
+  it('names the address as it is stored in its answers and its record', async () => {
+    const mail = { to: 'Asha@Example.COM', channel: 'email' } as const
+    const options = { idempotency_key: 'mail-1' }
+    const { data } = await core.verifications.start(live, mail, options)
+    expect(data.to).toBe('asha@example.com')
+    expect((await core.verifications.start(live, mail, options)).data.to).toBe('asha@example.com')
+    await dispatcher.idle()
+    expect(sent.map(({ to }) => to)).toEqual(['Asha@Example.COM'])
+    const checked = await core.verifications.checkAddress(live, {
+      to: 'ASHA@example.com',
+      code: await lastCode(),
+    })
+    expect(checked).toMatchObject({ status: 'approved' })
+  })
+
+  it('has the new name of the workspace in its text after a second', async () => {
+    await start(live)
+    await core.workspaces.update(workspaceId, { name: 'Renamed' })
+    await start(live, '+255712345679')
+    clock.advance(1_000)
+    await start(live, '+255712345670')
+    await dispatcher.idle()
+    expect(sent.map(({ text }) => text.includes('Renamed'))).toEqual([false, false, true])
+  })
+
+  it('is kept for the days of its setting', async () => {
+    const { verification_id } = await start(live)
+    await core.verifications.cancel(live, verification_id)
+    const kept = async () => {
+      await dispatcher.sweep()
+      return (await core.verifications.list(live, {})).total
+    }
+    clock.step(2 * 24 * HOUR_MS - 1)
+    expect(await kept()).toBe(1)
+    clock.step(1)
+    expect(await kept()).toBe(0)
+    expect((await core.verifications.stats(live, {})).total).toMatchObject({ sent: 1 })
   })
 
   it('never takes more than five guesses, also at the same time', async () => {

@@ -64,7 +64,7 @@ export const ENDPOINTS = {
     start: { method: 'POST', path: '/api/v1/verifications', auth: 'api_key', body: true, idempotent: true, has: 'verification_id' },
     checkAddress: { method: 'POST', path: '/api/v1/verifications/check', auth: 'api_key', body: true, has: 'verification_id' },
     check: { method: 'POST', path: '/api/v1/verifications/:id/check', auth: 'api_key', body: true, has: 'verification_id' },
-    resend: { method: 'POST', path: '/api/v1/verifications/:id/resend', auth: 'api_key', body: true, has: 'verification_id' },
+    resend: { method: 'POST', path: '/api/v1/verifications/:id/resend', auth: 'api_key', body: true, idempotent: true, has: 'verification_id' },
     cancel: { method: 'POST', path: '/api/v1/verifications/:id/cancel', auth: 'api_key', has: 'verification' },
     stats: { method: 'GET', path: '/api/v1/verifications/stats', auth: 'jwt_or_api_key', query: true, has: 'since' },
     get: { method: 'GET', path: '/api/v1/verifications/:id', auth: 'jwt_or_api_key', has: 'verification' },

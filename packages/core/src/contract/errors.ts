@@ -31,12 +31,16 @@ export function isErrorCode(code: unknown): code is ErrorCode {
 }
 
 /** What a refusal is about, for code that tells refusals with one error code apart. No answer has it. */
-export type ErrorReason =
-  | 'codes_of_address'
-  | 'codes_of_network'
-  | 'codes_paused'
-  | 'codes_country'
-  | 'codes_daily_credits'
+export type ErrorReason = (typeof ERROR_REASONS)[number]
+
+/** The reasons of refusals. */
+export const ERROR_REASONS = [
+  'codes_of_address',
+  'codes_of_network',
+  'codes_paused',
+  'codes_country',
+  'codes_daily_credits',
+] as const
 
 interface SvcErrorOptions {
   details?: ErrorDetail[] | undefined

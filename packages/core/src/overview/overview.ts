@@ -31,6 +31,8 @@ export interface Overview {
   provider_queues: ProviderQueue[]
   /** The pause of all sending and delivering, or null. */
   pause: DispatchPause | null
+  /** The countries to which workspaces send no codes; at most 1,000 are counted. */
+  paused_countries: number
 }
 
 /**
@@ -78,6 +80,9 @@ export interface Overviews {
   queues(limit: number): Promise<Queues>
 }
 
+/** An operator who sees this number of paused countries needs no exact number. */
+const PAUSES_MAX = 1_000
+
 export function createOverviews({
   storage,
   runtime,
@@ -93,20 +98,39 @@ export function createOverviews({
   return {
     async overview() {
       const at = runtime.now()
-      const [messages, message_queue, delivery_queue, credits, webhooks, paused, parts, states] =
-        await Promise.all([
-          reads.messageTotals(),
-          reads.messageQueue(at),
-          reads.deliveryQueue(at),
-          reads.creditTotals(),
-          reads.webhookTotals(),
-          pause(),
-          reads.queueParts(at),
-          providers(),
-        ])
+      const [
+        messages,
+        message_queue,
+        delivery_queue,
+        credits,
+        webhooks,
+        paused,
+        parts,
+        states,
+        pauses,
+      ] = await Promise.all([
+        reads.messageTotals(),
+        reads.messageQueue(at),
+        reads.deliveryQueue(at),
+        reads.creditTotals(),
+        reads.webhookTotals(),
+        pause(),
+        reads.queueParts(at),
+        providers(),
+        storage.read.verifications.pausesOfAll(codeWindows(at).recent, PAUSES_MAX),
+      ])
+      const countries = await withState(storage, pauses, at)
       const provider_queues = queuesOf(parts, states)
       const queues = { message_queue, delivery_queue, provider_queues }
-      return { at, messages, ...queues, credits, webhooks, pause: paused }
+      return {
+        at,
+        messages,
+        ...queues,
+        credits,
+        webhooks,
+        pause: paused,
+        paused_countries: countries.filter(({ is_active }) => is_active).length,
+      }
     },
     async troubles(limit, { channel } = {}) {
       const now = runtime.now()

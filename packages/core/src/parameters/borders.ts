@@ -271,7 +271,7 @@ function billingBorders(api: Api['billing']) {
 function verificationBorders(api: Api['verifications']) {
   return {
     start: takes(identity(api.start), body(api.start), keyed),
-    resend: takes(identity(api.resend), id(api.resend), body(api.resend)),
+    resend: takes(identity(api.resend), id(api.resend), body(api.resend), keyed),
     check: takes(identity(api.check), id(api.check), body(api.check)),
     checkAddress: takes(identity(api.check_address), body(api.check_address)),
     cancel: takes(viewer(api.cancel), id(api.cancel)),

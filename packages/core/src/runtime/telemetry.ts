@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../contract/errors.ts'
+import type { ErrorCode, ErrorReason } from '../contract/errors.ts'
 import type { Units } from '../contract/fields/units.ts'
 import type { CallbackReading, LookupResult, Outcome } from '../contract/outside/provider.ts'
 import type { Channel } from '../contract/resources/content.ts'
@@ -20,6 +20,21 @@ export const DELIVERY_OUTCOMES = [
   'failed',
 ] as const
 
+/** The results of a check of a code. `used`: it was approved before; `not_found`: the verification is not known. */
+export const CODE_CHECK_RESULTS = [
+  'approved',
+  'pending',
+  'expired',
+  'canceled',
+  'max_attempts',
+  'external',
+  'used',
+  'not_found',
+] as const
+
+/** The result of a check of a code, for counting. */
+export type CodeCheckResult = (typeof CODE_CHECK_RESULTS)[number]
+
 /** The result of one attempt of a delivery, for counting. */
 export type DeliveryOutcome = (typeof DELIVERY_OUTCOMES)[number]
 
@@ -35,6 +50,14 @@ export interface Telemetry {
   replayed(channel: Channel): void
   /** A send or bulk was refused; after `internal_error` it may have been accepted. */
   refused(channel: Channel, code: ErrorCode): void
+  /** A code was requested, also while one was pending; fallbacks and repetitions of a request are not counted. */
+  codeStarted(channel: Channel): void
+  /** A code was refused by one of the limits of one-time codes. */
+  codeRefused(reason: ErrorReason): void
+  /** A code was checked. */
+  codeChecked(result: CodeCheckResult): void
+  /** A verification was approved, by its code or without it; the approval is on disk. */
+  codeApproved(channel: Channel): void
   /** Messages reached a status, which is on disk. A message may reach several statuses. */
   reached(channel: Channel, status: MessageStatus, messages: number): void
   /** A message was refunded; the refund is on disk. */

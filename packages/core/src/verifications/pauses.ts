@@ -1,4 +1,4 @@
-import type { VerificationPauseRow } from '../rows/rows.ts'
+import type { VerificationCountRow, VerificationPauseRow } from '../rows/rows.ts'
 import { codeWindows, isPaused } from '../rules/verify.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
@@ -9,9 +9,15 @@ export async function withState<Pause extends VerificationPauseRow>(
   at: Date,
 ): Promise<(Pause & { is_active: boolean })[]> {
   const counts = await read.verifications.countsOf(pauses, codeWindows(at).counts)
+  const byCountry = new Map<string, VerificationCountRow[]>()
+  for (const count of counts) {
+    byCountry.set(keyOf(count), [...(byCountry.get(keyOf(count)) ?? []), count])
+  }
   return pauses.map((pause) => {
-    const { workspace_id, country } = pause
-    const own = counts.filter((one) => one.workspace_id === workspace_id && one.country === country)
-    return { ...pause, is_active: isPaused(pause, own, at) }
+    return { ...pause, is_active: isPaused(pause, byCountry.get(keyOf(pause)) ?? [], at) }
   })
+}
+
+function keyOf({ workspace_id, country }: { workspace_id: string; country: string }): string {
+  return `${workspace_id}\n${country}`
 }

@@ -85,12 +85,16 @@ export interface Verifications<F extends Form = 'given'> {
     request: BodyIn<typeof endpoints.start, F>,
     options?: { idempotency_key?: string | undefined },
   ): Promise<IdempotentResult<Data<typeof endpoints.start>>>
-  /** Sends the code of a pending verification again. @throws SvcError as `start` does; `not_found`. */
+  /**
+   * Sends the code of a pending verification again. A repeated request with the same key gets its first answer, and charges
+   * nothing. @throws SvcError as `start` does; `not_found`.
+   */
   resend(
     identity: KeyIdentity,
     id: string,
     request: BodyIn<typeof endpoints.resend, F>,
-  ): Promise<Data<typeof endpoints.start>>
+    options?: { idempotency_key?: string | undefined },
+  ): Promise<IdempotentResult<Data<typeof endpoints.start>>>
   /**
    * Checks a code. One approval ends the verification, and parallel guesses never get more attempts than one after another.
    * @throws SvcError `not_found`, also for a verification that was approved before.
@@ -159,11 +163,20 @@ interface Asked {
   source?: CodeSource
 }
 
+interface SendOptions {
+  idempotency_key?: string | undefined
+  /** The request that another one with the same key must equal. */
+  compared?: unknown
+  /** The operation of the key. */
+  route?: string
+}
+
 /** A changed name counts after this time. */
 const BRAND_MS = 1_000
 const BRANDS_MAX = 10_000
 
 const ROUTE = 'verifications.start'
+const RESEND = 'verifications.resend'
 const NOT_FOUND = 'Verification not found'
 
 export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued: () => void }): {
@@ -189,10 +202,10 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
   async function send(
     identity: KeyIdentity,
     { channel, recipient: to, row, resends, is_fallback, source }: Asked,
-    options: { idempotency_key?: string | undefined; compared?: unknown } = {},
+    options: SendOptions = {},
   ): Promise<IdempotentResult<Started> & { is_sent?: boolean }> {
     const at = row.created_at
-    const { idempotency_key: key, compared } = options
+    const { idempotency_key: key, compared, route = ROUTE } = options
     const { from, template, domain, app_hash } = optionsFor(row, channel)
     const brand = await brandOf(identity.workspace_id)
     const mask = maskOf(row.code_length)
@@ -220,7 +233,7 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
     const fault = await faultOf(parts, identity, request, recipientsOfOne(request))
     if (fault !== null || sequences) {
       const known = await storedResponse(storage, identity, key, {
-        route: ROUTE,
+        route,
         request: compared,
       })
       if (known !== null) return replay(known, row.recipient)
@@ -264,7 +277,7 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
         spending: spendingOf(identity, at),
         test_use: await testUseOf(identity, [message], { quotas, at }),
         idempotency: idempotencyRecord(identity, key, {
-          route: ROUTE,
+          route,
           request: compared,
           response: () => '',
         }),
@@ -380,9 +393,13 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
         at: runtime.now(),
       },
     ])
+    runtime.telemetry?.codeChecked(checked?.status ?? 'not_found')
     if (!checked) throw new SvcError('not_found', NOT_FOUND)
     const { status, verification } = checked
-    if (status === 'approved') await cancelMessages(verification)
+    if (status === 'approved') {
+      runtime.telemetry?.codeApproved(verification.channel)
+      await cancelMessages(verification)
+    }
     if (status === 'used') {
       throw new SvcError('not_found', 'This verification was approved before: a code works once')
     }
@@ -532,11 +549,25 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
       const sent = await watchedSend(identity, asked, { ...options, compared: request })
       return { ...sent, data: await withTestCode(identity, sent.data) }
     },
-    async resend(identity, id, { channel: given }) {
+    async resend(identity, id, request, options = {}) {
       const row = mineOnly(identity, await byId(identity, id))
       if (!row) throw new SvcError('not_found', NOT_FOUND)
-      const asked = await askedAgain(row, given ?? row.channel)
-      return withTestCode(identity, (await watchedSend(identity, asked)).data)
+      const { idempotency_key: key } = options
+      const compared = { id, ...request }
+      // The verification may have ended since the first request, or its last channel may be another one.
+      const known = await storedResponse(storage, identity, key, {
+        route: RESEND,
+        request: compared,
+      })
+      const sent =
+        known === null
+          ? await watchedSend(identity, await askedAgain(row, request.channel ?? row.channel), {
+              ...options,
+              route: RESEND,
+              compared,
+            })
+          : replay(known, row.recipient)
+      return { ...sent, data: await withTestCode(identity, sent.data) }
     },
     async deliver(identity, { to, code }) {
       const key = await parts.key.get()
@@ -590,6 +621,7 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
         { workspace_id, livemode, of: { id }, isRight, at: runtime.now() },
       ])
       if (checked?.status !== 'approved') throw overError(checked?.verification ?? null)
+      runtime.telemetry?.codeApproved(checked.verification.channel)
       await cancelMessages(checked.verification)
       return shownVerification(checked.verification, runtime.now())
     },
@@ -659,7 +691,7 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
   function watchedSend(
     identity: KeyIdentity,
     asked: Asked,
-    options: { idempotency_key?: string | undefined; compared?: unknown } = {},
+    options: SendOptions = {},
   ): Promise<IdempotentResult<Started>> {
     let isSent = false
     return watched(
@@ -667,10 +699,17 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
       async () => {
         const { is_sent = false, ...result } = await send(identity, asked, options)
         isSent = is_sent
+        if (asked.resends === null && !result.replayed) {
+          runtime.telemetry?.codeStarted(asked.channel)
+        }
         return result
       },
       ({ message_id }) => ({ message_ids: isSent ? [message_id] : [], bulk_id: null }),
-    )
+    ).catch((error: unknown) => {
+      const reason = error instanceof SvcError ? error.reason : undefined
+      if (reason) runtime.telemetry?.codeRefused(reason)
+      throw error
+    })
   }
 }
 

@@ -116,6 +116,11 @@ function registerStanding(
       value: count,
     })),
   )
+  gauge(
+    'svc_verification_paused_countries',
+    'Paused countries of workspaces for one-time codes, because too few were approved; at most 1,000.',
+    ({ overview }) => [one(overview.paused_countries)],
+  )
   gauge('svc_webhooks', 'Webhooks, by their state.', ({ overview }) =>
     Object.entries(overview.webhooks).map(([status, value]) => ({ labels: { status }, value })),
   )

@@ -1,5 +1,11 @@
-import { DELIVERY_OUTCOMES, type Telemetry } from '@svc/core'
-import { CHANNELS, ERRORS, MESSAGE_STATUSES, UNITS_PER_CREDIT } from '@svc/core/contract'
+import { CODE_CHECK_RESULTS, DELIVERY_OUTCOMES, type Telemetry } from '@svc/core'
+import {
+  CHANNELS,
+  ERROR_REASONS,
+  ERRORS,
+  MESSAGE_STATUSES,
+  UNITS_PER_CREDIT,
+} from '@svc/core/contract'
 import type { Registry } from 'prom-client'
 import { counter, histogram } from './series.ts'
 
@@ -23,7 +29,7 @@ export function workMetrics(registry: Registry, providers: readonly string[]): T
   const providing = providerMetrics(registry, providers)
   const delivering = deliveryMetrics(registry)
   const storing = storageMetrics(registry)
-  return { ...accepting, ...providing, ...delivering, ...storing }
+  return { ...accepting, ...codeMetrics(registry), ...providing, ...delivering, ...storing }
 }
 
 function acceptMetrics(registry: Registry) {
@@ -103,6 +109,59 @@ function acceptMetrics(registry: Registry) {
     refunded: (amount) => {
       refunds().value += 1
       refunded().value += amount / UNITS_PER_CREDIT
+    },
+  } satisfies Partial<Telemetry>
+}
+
+function codeMetrics(registry: Registry) {
+  const starts = counter(
+    registry,
+    {
+      name: 'svc_verification_starts_total',
+      help: 'Requests for one-time codes that were accepted.',
+      labels: ['channel'],
+    },
+    CHANNELS.map((channel) => [channel]),
+  )
+  const refusals = counter(
+    registry,
+    {
+      name: 'svc_verification_refusals_total',
+      help: 'Messages with one-time codes that a limit of codes refused.',
+      labels: ['reason'],
+    },
+    ERROR_REASONS.map((reason) => [reason]),
+  )
+  const checks = counter(
+    registry,
+    {
+      name: 'svc_verification_checks_total',
+      help: 'Checks of one-time codes, by their result.',
+      labels: ['result'],
+    },
+    CODE_CHECK_RESULTS.map((result) => [result]),
+  )
+  const approvals = counter(
+    registry,
+    {
+      name: 'svc_verification_approvals_total',
+      help: 'Verifications that were approved, by the channel of their last message.',
+      labels: ['channel'],
+    },
+    CHANNELS.map((channel) => [channel]),
+  )
+  return {
+    codeStarted: (channel) => {
+      starts(channel).value += 1
+    },
+    codeRefused: (reason) => {
+      refusals(reason).value += 1
+    },
+    codeChecked: (result) => {
+      checks(result).value += 1
+    },
+    codeApproved: (channel) => {
+      approvals(channel).value += 1
     },
   } satisfies Partial<Telemetry>
 }

@@ -126,7 +126,13 @@ function verificationRoutes({ verifications }: DecodedCore): Handlers<typeof api
     },
     check: ({ identity, params, body }) => verifications.check(keyOf(identity), params.id, body),
     check_address: ({ identity, body }) => verifications.checkAddress(keyOf(identity), body),
-    resend: ({ identity, params, body }) => verifications.resend(keyOf(identity), params.id, body),
+    async resend({ identity, params, body, idempotency_key, replayed: markReplayed }) {
+      const options = { idempotency_key }
+      const key = keyOf(identity)
+      const { data, replayed } = await verifications.resend(key, params.id, body, options)
+      if (replayed) markReplayed()
+      return data
+    },
     stats: ({ viewer, query }) => verifications.stats(viewer, query),
     async cancel({ viewer, params }) {
       return { verification: await verifications.cancel(viewer, params.id) }

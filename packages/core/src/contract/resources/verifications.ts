@@ -407,6 +407,7 @@ export const verifications = {
     status: 201,
     method: 'POST',
     path: '/api/v1/verifications/:id/resend',
+    idempotent: true,
     body: z.strictObject({ channel: channel.optional() }),
     data: started,
     failures: refusals,

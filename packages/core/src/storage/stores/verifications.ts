@@ -152,12 +152,18 @@ export function verificationStore(
         countries: readonly Pick<VerificationPauseRow, 'workspace_id' | 'country'>[],
         since: Date,
       ): Promise<VerificationCountRow[]> {
-        if (countries.length === 0) return []
-        const asked = countries.map(({ workspace_id, country }) =>
-          and(eq(counts.workspace_id, workspace_id), eq(counts.country, country)),
-        )
-        const some = and(or(...asked), gt(counts.hour, since))
-        return db.select().from(counts).where(some)
+        const found: VerificationCountRow[] = []
+        // SQLite refuses conditions that are nested deeper than 1,000.
+        for (let from = 0; from < countries.length; from += 100) {
+          const asked = countries
+            .slice(from, from + 100)
+            .map(({ workspace_id, country }) =>
+              and(eq(counts.workspace_id, workspace_id), eq(counts.country, country)),
+            )
+          const some = and(or(...asked), gt(counts.hour, since))
+          found.push(...(await db.select().from(counts).where(some)))
+        }
+        return found
       },
       /**
        * How far the newest `limit` verifications of a workspace since an id came, by country and hour (hours since 1970). A
