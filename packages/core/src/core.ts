@@ -520,7 +520,15 @@ function sendingParts(parts: Parts, contacts: Contacts<'decoded'>): BulkParts {
 }
 
 /** Receives the reports of providers and the messages of recipients. */
-function bindIntake({ options, storage, runtime, tracing, carriers, dispatching }: Parts) {
+function bindIntake({
+  options,
+  storage,
+  runtime,
+  sealer,
+  tracing,
+  carriers,
+  dispatching,
+}: Parts) {
   const inbound = createInbound({
     storage,
     runtime,
@@ -538,6 +546,7 @@ function bindIntake({ options, storage, runtime, tracing, carriers, dispatching 
   const reports = createReportIntake({
     storage,
     runtime,
+    codeKey: createCodeKey({ storage, runtime, sealer }),
     receive,
     tracing,
   })

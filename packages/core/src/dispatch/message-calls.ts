@@ -15,7 +15,7 @@ import type { ClaimedMessage } from '../rules/claim.ts'
 import { heldMinutes } from '../rules/money.ts'
 import { isDue } from '../rules/recipients.ts'
 import type { Log } from '../runtime/runtime.ts'
-import { codeOf, codeSourceOf, maskOf, withCode } from '../secrets/codes.ts'
+import { codeOf, codeSourceOf, withCode, withoutQuotes } from '../secrets/codes.ts'
 import type { InFlight } from './in-flight.ts'
 import { uptimeMs } from './lane.ts'
 import type { MailFiles } from './mail-files.ts'
@@ -113,20 +113,8 @@ async function sendJobs(
   return outcomes.map((outcome, i) => {
     const answer = outcome ?? answers.next().value ?? UNANSWERED
     const source = key === null ? null : codeSourceOf((messages[i] as ClaimedMessage).content)
-    return key === null || source === null ? answer : withoutQuote(answer, codeOf(key, source))
+    return key === null || source === null ? answer : withoutQuotes(answer, codeOf(key, source))
   })
-}
-
-/** The outcome with the mask in place of the code: providers quote the text of a message that they refuse. */
-function withoutQuote(outcome: Outcome, code: string): Outcome {
-  // In a call, there is a comma between the digits.
-  const quoted = new RegExp([...code].join('[, ]*'), 'g')
-  const texts = <T extends object>(of: T): T =>
-    'error_message' in of && typeof of.error_message === 'string'
-      ? { ...of, error_message: of.error_message.replace(quoted, maskOf(code.length)) }
-      : of
-  const { recipients } = outcome
-  return { ...texts(outcome), ...(recipients && { recipients: recipients.map(texts) }) }
 }
 
 function isUnanswered(outcome: Outcome): boolean {
@@ -334,7 +322,15 @@ export async function lookUpBatch(
     log: runtime.log,
   })
   end()
-  const results = messages.map((_, i) => found?.[i] ?? UNAVAILABLE)
+  const answers = messages.map((_, i) => found?.[i] ?? UNAVAILABLE)
+  const hasCodes = messages.some(({ content }) => codeSourceOf(content) !== null)
+  const key = hasCodes ? await parts.codeKey() : null
+  const results = answers.map((answer, i): (typeof answers)[number] => {
+    const source = key === null ? null : codeSourceOf((messages[i] as ClaimedMessage).content)
+    if (key === null || source === null || answer.type !== 'found') return answer
+    const receipts = answer.receipts.map((one) => withoutQuotes(one, codeOf(key, source)))
+    return { ...answer, receipts }
+  })
   for (const { type } of results) {
     if (type !== 'not_begun') runtime.telemetry?.lookedUp(provider, type)
   }

@@ -8,6 +8,8 @@ import type { MessagePartRow, ParkedReceiptRow } from '../rows/rows.ts'
 import type { Settlement } from '../rules/settlement.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Tracing } from '../runtime/tracing.ts'
+import { codeOf, codeSourceOf, withoutQuotes } from '../secrets/codes.ts'
+import type { CodeKey } from '../secrets/secrets.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
 /** Stores reports that a provider sent by itself. The caller acknowledges them only after the promise resolves. */
@@ -24,14 +26,20 @@ interface KnownReceipts {
   addresses?: readonly string[]
 }
 
+/** Digits that may be a code, as in a text or as they are read in a call. */
+const MAY_BE_CODE = /\d(?:[, ]*\d){3}/
+
 export function createReportIntake({
   storage,
   runtime,
+  codeKey,
   receive,
   tracing = null,
 }: {
   storage: Storage
   runtime: Runtime
+  /** The key under which codes are derived. */
+  codeKey: Pick<CodeKey, 'known'>
   /** Stores the messages of recipients. */
   receive: (provider: string, received: readonly ReceivedReport[]) => Promise<void>
   tracing?: Tracing | null
@@ -46,8 +54,25 @@ export function createReportIntake({
   /** The start of the next page: a page full of receipts of unknown messages must not block the later pages. */
   let cursor: Pick<ParkedReceiptRow, 'created_at' | 'id'> | undefined
 
-  async function settle(provider: string, known: readonly KnownReceipts[]): Promise<void> {
-    if (known.length === 0) return
+  /** The receipts of a message without its code, which a provider may quote in the text of a failure. */
+  async function withoutCode({ receipts, ...of }: KnownReceipts): Promise<KnownReceipts> {
+    const texts = receipts.flatMap(({ error_message, recipients = [] }) => [
+      error_message,
+      ...recipients.map((one) => one.error_message),
+    ])
+    if (!texts.some((text) => MAY_BE_CODE.test(text ?? ''))) return { ...of, receipts }
+    const { workspace_id, message_id } = of.about
+    const message = await storage.read.messages.byId(workspace_id, message_id)
+    const source = message && codeSourceOf(message.content)
+    const key = source && (await codeKey.known())
+    if (!source || !key) return { ...of, receipts }
+    const code = codeOf(key, source)
+    return { ...of, receipts: receipts.map((receipt) => withoutQuotes(receipt, code)) }
+  }
+
+  async function settle(provider: string, found: readonly KnownReceipts[]): Promise<void> {
+    if (found.length === 0) return
+    const known = await Promise.all(found.map(withoutCode))
     const at = runtime.now()
     const settlements = known.map(
       (one): Settlement => ({

@@ -60,6 +60,24 @@ function filled(value: unknown, mask: string, code: string): unknown {
   )
 }
 
+/** What a provider says about a message, and about its recipients. */
+interface Said {
+  error_message?: string | null
+  recipients?: readonly { error_message?: string | null }[] | undefined
+}
+
+/** An outcome or a receipt with the mask in place of the code: providers quote the text of a message that they refuse. */
+export function withoutQuotes<Of extends Said>(said: Of, code: string): Of {
+  // In a call, there is a comma between the digits.
+  const quoted = new RegExp([...code].join('[, ]*'), 'g')
+  const masked = <T extends Said>(of: T): T =>
+    typeof of.error_message === 'string'
+      ? { ...of, error_message: of.error_message.replace(quoted, maskOf(code.length)) }
+      : of
+  const { recipients } = said
+  return { ...masked(said), ...(recipients && { recipients: recipients.map(masked) }) }
+}
+
 /** From what the code of a stored content is derived; null for the content of another message. */
 export function codeSourceOf(content: Content): CodeSource | null {
   return (content as WithCode).code ?? null

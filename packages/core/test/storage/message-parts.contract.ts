@@ -30,6 +30,7 @@ export function messagePartsContract(open: OpenStorage): void {
     return createReportIntake({
       storage: bench.storage,
       runtime: { now, elapsed, id, bytes, random, log: { ...log, warn } },
+      codeKey: { known: async () => null },
       receive: async (_, all) => void received.push(...all),
     })
   }
