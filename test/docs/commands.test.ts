@@ -33,6 +33,8 @@ const SETTINGS: Record<string, Setting> = {
   },
   'docs/operating/install.md': { is_stopped: true, config: 'etc/svc/svc.config.json' },
   'docs/operating/restart-and-upgrade.md': { is_stopped: true, config: 'etc/svc/svc.config.json' },
+  // svc compact refuses while a server runs.
+  'docs/operating/retention.md': { is_stopped: true },
   'docs/operating/secrets.md': { is_stopped: true },
   'docs/operating/postgresql.md': {
     is_stopped: true,

@@ -8,6 +8,7 @@ const PRIORITIES: Record<string, Priority> = {
   'POST /api/v1/bulks/:id/retry': 'bulk',
   'POST /api/v1/messages/send': 'sends',
   'POST /api/v1/verifications': 'sends',
+  'POST /api/v1/verifications/:id/resend': 'sends',
   'POST /api/v1/billing/checkout': 'sends',
   'POST /api/v1/billing/webhook': 'kept',
   'GET /health': 'kept',
