@@ -877,6 +877,106 @@ describe('one-time codes', () => {
     expect(await core.verifications.pauses(workspaceId)).toEqual([])
   })
 
+  describe('with a stored template', () => {
+    const variant = (channel: string, content: object, locale = 'en') => ({
+      ...{ channel, locale, content },
+    })
+    async function publish(name: string, ...variants: object[]): Promise<void> {
+      await core.templates.create(workspaceId, { name, variants } as never)
+      await core.templates.publish(workspaceId, name)
+    }
+    const text = '{{code}} for {{brand}} at {{shop|the shop}}, {{minutes}} min'
+
+    it('sends its text, records it, and keeps the mask in the record', async () => {
+      await publish(
+        'login',
+        variant('sms', { text }),
+        variant('sms', { text: 'Ihr Code: {{code}}' }, 'de'),
+      )
+      const template = { name: 'login', variables: { shop: 'Dodoma' } }
+      const begun = await start(live, TO, { template, domain: 'shop.example' })
+      const code = await lastCode()
+      expect(sent.at(-1)?.text).toBe(`${code} for Acme at Dodoma, 10 min\n@shop.example #${code}`)
+      expect(await core.messages.get(workspaceId, begun.message_id)).toMatchObject({
+        content: { text: '•••••• for Acme at Dodoma, 10 min\n@shop.example #••••••' },
+        template: { name: 'login', version: 1, locale: 'en' },
+      })
+      const of = { code }
+      expect(await core.verifications.check(live, begun.verification_id, of)).toMatchObject({
+        status: 'approved',
+      })
+      await start(live, '+255712345679', { template, locale: 'de-AT' })
+      await dispatcher.idle()
+      expect(sent.at(-1)?.text).toMatch(/^Ihr Code: \d{6}$/)
+    })
+
+    it('keeps its version for resends and other channels', async () => {
+      await publish('login', variant('sms', { text }), variant('voice', { text: 'Call: {{code}}' }))
+      const begun = await start(live, TO, {
+        ...{ template: { name: 'login' }, fallback: [{ channel: 'voice' }] },
+      })
+      await core.templates.update(workspaceId, 'login', {
+        variants: [
+          variant('sms', { text: 'New {{code}}' }),
+          variant('voice', { text: '{{code}}' }),
+        ],
+      } as never)
+      await core.templates.publish(workspaceId, 'login')
+      await dispatcher.idle()
+      clock.advance(31_000)
+      await core.verifications.resend(live, begun.verification_id, { channel: 'voice' })
+      await dispatcher.idle()
+      expect(sent.at(-1)?.text).toMatch(/^Call: \d, \d/)
+    })
+
+    it('answers a repeated request although the template is gone', async () => {
+      await publish('login', variant('sms', { text }))
+      const request = { to: TO, channel: 'sms', template: { name: 'login' } } as const
+      const options = { idempotency_key: 'one' }
+      const first = await core.verifications.start(live, request, options)
+      await core.templates.delete(workspaceId, 'login')
+      const again = await core.verifications.start(live, request, options)
+      expect(again).toEqual({ ...first, replayed: true })
+      await expect(core.verifications.start(live, request)).rejects.toMatchObject({
+        message: 'No template has the name login',
+      })
+    })
+
+    it.each([
+      ['no code', [variant('sms', { text: 'Hi {{brand}}' })], {}, 'has no {{code}} for sms in en'],
+      [
+        'no channel',
+        [variant('email', { subject: '{{code}}', text: '{{code}}' })],
+        {},
+        'no variant for sms',
+      ],
+      ['no value', [variant('sms', { text: '{{code}} {{who}}' })], {}, 'No value for {{who}}'],
+      [
+        'no code on the next channel',
+        [variant('sms', { text }), variant('voice', { text: 'Hi' })],
+        { fallback: [{ channel: 'voice' }] },
+        'has no {{code}} for voice',
+      ],
+    ])('refuses one with %s, and charges nothing', async (_, variants, more, message) => {
+      await publish('login', ...variants)
+      const before = await core.credits.account(workspaceId)
+      await expect(start(live, TO, { template: { name: 'login' }, ...more })).rejects.toMatchObject(
+        {
+          code: 'validation_error',
+          message: expect.stringContaining(message),
+        },
+      )
+      expect(await core.credits.account(workspaceId)).toEqual(before)
+    })
+
+    it.each(['code', 'brand', 'minutes'])('refuses a value for %s', async (name) => {
+      const template = { name: 'login', variables: { [name]: 'x' } }
+      await expect(start(live, TO, { template })).rejects.toMatchObject({
+        message: `Variable ${name} is set by the service`,
+      })
+    })
+  })
+
   it('erases what it knows about an address', async () => {
     await start(live)
     await dispatcher.idle()

@@ -25,6 +25,7 @@ interface StartOptions extends ConnectionOptions {
   codeLength?: string
   expiresIn?: string
   template?: string
+  approvedTemplate?: string
   from?: string
   fallback?: string[]
   fallbackAfter?: string
@@ -95,7 +96,8 @@ the address is pending, the same code is sent again, after a wait that the answe
       .option('--locale <locale>', 'the language of the text, such as de-AT (default: en)')
       .option('--code-length <n>', 'the number of digits, 4 to 10 (default: 6)')
       .option('--expires-in <seconds>', 'how long the code is valid, 60 to 3600 (default: 600)')
-      .option('--template <name>', 'the authentication template, only for whatsapp')
+      .option('--template <name>', 'the stored template of the text; it has {{code}}')
+      .option('--approved-template <name>', 'the authentication template at WhatsApp')
       .option('--from <sender>', 'the sender')
       .option(
         '--fallback <channels...>',
@@ -317,12 +319,16 @@ async function startOne(
     codeLength,
     expiresIn,
     template,
+    approvedTemplate,
     from,
     fallback,
     fallbackAfter,
     ...options
   }: StartOptions,
 ): Promise<void> {
+  if (template !== undefined && approvedTemplate !== undefined) {
+    throw usage('give one of --template and --approved-template')
+  }
   const { client } = await connect(options, io)
   const body: VerificationsStartBody = {
     to,
@@ -330,7 +336,8 @@ async function startOne(
     ...(locale !== undefined && { locale }),
     ...(codeLength !== undefined && { code_length: numberOf('--code-length', codeLength) }),
     ...(expiresIn !== undefined && { expires_in: numberOf('--expires-in', expiresIn) }),
-    ...(template !== undefined && { template }),
+    ...(template !== undefined && { template: { name: template } }),
+    ...(approvedTemplate !== undefined && { template: approvedTemplate }),
     ...(from !== undefined && { from }),
     ...(fallback && { fallback: fallback.map(stepOf) }),
     ...(fallbackAfter !== undefined && {

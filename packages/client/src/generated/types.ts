@@ -1597,8 +1597,14 @@ export interface VerificationsStartBody {
   code_length?: number | undefined
   /** Seconds for which the code is valid. */
   expires_in?: number | undefined
-  /** Only for `whatsapp`: the authentication template that the provider approved. The code is its first variable. */
-  template?: string | undefined
+  /** A stored template in place of the built-in text: it has `{{code}}`, and may have `{{brand}}` and `{{minutes}}`. As text, only for `whatsapp`: the authentication template that the provider approved; the code is its first variable. */
+  template?: string | {
+    name: string
+    /** Default: the latest version. */
+    version?: number | undefined
+    /** Strings of at most 10000 characters, numbers, booleans, and lists of at most 1000 such values or objects. */
+    variables?: Record<string, unknown> | undefined
+  } | undefined
   /** Only for `sms`: the site whose form browsers fill in (WebOTP). */
   domain?: string | undefined
   /** Only for `sms`: the hash of the Android app that reads the code. */

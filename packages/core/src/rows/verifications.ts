@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { Metadata } from '../contract/fields/fields.ts'
 import type { Channel } from '../contract/resources/content.ts'
-import type { VerificationStatus } from '../contract/resources/verifications.ts'
+import type { CodeTemplate, VerificationStatus } from '../contract/resources/verifications.ts'
 import type { Dialect } from './dialect.ts'
 
 /** What the text of a code needs when it is sent again. */
@@ -9,7 +9,8 @@ export interface CodeOptions {
   /** An e-mail address as it was given; `recipient` or `other_recipient` has it in lower case. */
   to?: string | undefined
   from?: string | undefined
-  template?: string | undefined
+  /** The name of an approved template for WhatsApp, or a stored template with its version. */
+  template?: string | CodeTemplate | undefined
   domain?: string | undefined
   app_hash?: string | undefined
   /** Seconds after a message until the next channel is tried. */

@@ -10,7 +10,7 @@ import { emailKey } from '../contract/fields/email-address.ts'
 import { phone } from '../contract/fields/fields.ts'
 import { formatCredits, type Units, units } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
-import type { Channel, Content } from '../contract/resources/content.ts'
+import type { Channel } from '../contract/resources/content.ts'
 import type { SendRequest } from '../contract/resources/send-request.ts'
 import {
   type CodeVerification,
@@ -34,10 +34,9 @@ import {
 import type { BulkParts } from '../messages/bulk-accept.ts'
 import { testUseOf } from '../messages/test-usage.ts'
 import { countryName } from '../prices/price.ts'
-import type { VerificationCountRow, VerificationRow } from '../rows/rows.ts'
+import type { VerificationRow } from '../rows/rows.ts'
 import type { CodeSource } from '../rows/verifications.ts'
 import type { CodeCheck } from '../rules/check-codes.ts'
-import { HOUR_MS } from '../rules/count-changes.ts'
 import { SUPPRESSED_TEXT } from '../rules/recipients.ts'
 import {
   addressLimit,
@@ -54,20 +53,14 @@ import {
   type Tally,
   withoutStep,
 } from '../rules/verify.ts'
-import { idFloor, timeOfId } from '../runtime/runtime.ts'
-import {
-  codeOf,
-  digestUnder,
-  isSameCode,
-  maskOf,
-  sourceOfGiven,
-  withCode,
-} from '../secrets/codes.ts'
+import { idFloor } from '../runtime/runtime.ts'
+import { codeOf, digestUnder, isSameCode, sourceOfGiven, withCode } from '../secrets/codes.ts'
 import type { CodeKey } from '../secrets/secrets.ts'
-import type { Reads } from '../storage/ports/stores.ts'
+import { codeMessage, pinnedTemplate } from './code-message.ts'
 import { announce } from './ends.ts'
 import type { FallBack } from './fallbacks.ts'
 import { withState } from './pauses.ts'
+import { funnelOf, PAUSE_MAX_MS, statsOf, statsSince, wholeHour } from './stats.ts'
 
 type Started = Data<typeof endpoints.start>
 type Checked = Data<typeof endpoints.check>
@@ -206,29 +199,13 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
   ): Promise<IdempotentResult<Started> & { is_sent?: boolean }> {
     const at = row.created_at
     const { idempotency_key: key, compared, route = ROUTE } = options
-    const { from, template, domain, app_hash } = optionsFor(row, channel)
+    const from = senderFor(row, channel)
     const brand = await brandOf(identity.workspace_id)
-    const mask = maskOf(row.code_length)
-    const { codeContent } = await texts()
-    const text = codeContent({
+    const { content, locale, template } = await codeMessage(storage.read, row, {
       channel,
-      locale: row.locale,
       brand,
-      mask,
-      ...(!source && { minutes: Math.floor(row.expires_in / 60) }),
-      ...(domain !== undefined && { domain }),
-      ...(app_hash !== undefined && { app_hash }),
+      has_validity: !source,
     })
-    const content: Content =
-      template === undefined
-        ? text.content
-        : {
-            template: {
-              name: template,
-              language: text.locale.replace('-', '_'),
-              variables: { 1: mask },
-            },
-          }
     const request = { to, channel, content, ...(from !== undefined && { from }) } as SendRequest
     const fault = await faultOf(parts, identity, request, recipientsOfOne(request))
     if (fault !== null || sequences) {
@@ -251,6 +228,7 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
         content,
         metadata: row.metadata,
         bulk_id: null,
+        template,
       },
       {
         price,
@@ -263,7 +241,7 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
         at,
       },
     )
-    const verification = { ...row, channel, locale: text.locale }
+    const verification = { ...row, channel, locale }
     const [result] = await storage.hot.accept([
       {
         workspace_id: identity.workspace_id,
@@ -539,13 +517,20 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
     async start(identity, request, options = {}) {
       const { channel } = request
       const recipient = addressOf(request.to)
-      const row = await newRow(identity, request, recipient)
-      const asked = {
-        channel,
-        recipient: channel === 'email' ? request.to : recipient,
-        row,
-        resends: null,
+      const to = channel === 'email' ? request.to : recipient
+      const { template } = request
+      if (typeof template === 'object') {
+        // A repeated request gets its first answer, whatever became of the template.
+        const record = { route: ROUTE, request }
+        const known = await storedResponse(storage, identity, options.idempotency_key, record)
+        if (known !== null) {
+          const repeated = replay(known, recipient)
+          return { ...repeated, data: await withTestCode(identity, repeated.data) }
+        }
       }
+      const row = await newRow(identity, request, recipient)
+      row.options.template = await pinnedTemplate(storage.read, row)
+      const asked = { channel, recipient: to, row, resends: null }
       const sent = await watchedSend(identity, asked, { ...options, compared: request })
       return { ...sent, data: await withTestCode(identity, sent.data) }
     },
@@ -727,14 +712,12 @@ function startedOf(row: VerificationRow, credits_used: Units): Started {
   }
 }
 
-/** The options of a verification that apply to a message of a channel; the sender is that of the first channel. */
-function optionsFor({ options, channel: last, messages }: VerificationRow, channel: Channel) {
-  const { from, template, domain, app_hash } = options
-  return {
-    ...(channel === (messages?.[0]?.channel ?? last) && { from }),
-    ...(channel === 'whatsapp' && { template }),
-    ...(channel === 'sms' && { domain, app_hash }),
-  }
+/** The sender of a message; the given one is that of the first channel. */
+function senderFor(
+  { options, channel: last, messages }: VerificationRow,
+  channel: Channel,
+): string | undefined {
+  return channel === (messages?.[0]?.channel ?? last) ? options.from : undefined
 }
 
 /** The address that a channel of a verification sends to, as it is stored. */
@@ -754,14 +737,8 @@ function addressOf(to: string): string {
   return number.success ? number.data : emailKey(to)
 }
 
-// The texts and the metadata of numbers are large, so they are loaded for the first code. Each `import` takes 30 µs.
-let loadedTexts: Promise<typeof import('./code-texts.ts')> | null = null
+// The metadata of numbers is large, so it is loaded for the first code. Each `import` takes 30 µs.
 let loadedNumbers: Promise<typeof import('../prices/country-of.ts')> | null = null
-
-function texts() {
-  loadedTexts ??= import('./code-texts.ts')
-  return loadedTexts
-}
 
 async function countryOf(number: string): Promise<string> {
   loadedNumbers ??= import('../prices/country-of.ts')
@@ -848,82 +825,4 @@ function shownVerification(row: VerificationRow, now: Date): CodeVerification {
     next_send_at: nextSendAt(row),
     ended_at: row.ended_at,
   }
-}
-
-/** The counts of a country in a period. */
-type CountryCounts = Omit<VerificationCountRow, 'workspace_id' | 'hour'>
-
-/** A pause looks at the counts of a day and the hour before it, which do not grow while it lasts. */
-const PAUSE_MAX_MS = 25 * HOUR_MS
-
-function wholeHour(at: Date): Date {
-  return new Date(Math.floor(at.getTime() / HOUR_MS) * HOUR_MS)
-}
-
-/** The begin of the last days. The counts are by hour, so it is a whole hour. */
-function statsSince(now: Date, days: number): Date {
-  return wholeHour(new Date(now.getTime() - 24 * days * HOUR_MS))
-}
-
-/** Adds the conversions and the total to counts of countries. */
-function statsOf(
-  since: Date,
-  counts: readonly CountryCounts[],
-): Pick<VerificationStats, 'since' | 'total' | 'countries'> {
-  const total = { sent: 0, approved: 0, credits_used: units(0) }
-  for (const { sent, approved, credits_used } of counts) {
-    total.sent += sent
-    total.approved += approved
-    total.credits_used = units(total.credits_used + credits_used)
-  }
-  return {
-    since,
-    total: { ...total, conversion: conversionOf(total) },
-    countries: counts.map((one) => ({ ...one, conversion: conversionOf(one) })),
-  }
-}
-
-type Progress = Awaited<ReturnType<Reads['verifications']['progress']>>
-type Steps = VerificationStats['funnel']['total']
-
-const NO_STEPS: Readonly<Steps> = { requested: 0, sent: 0, delivered: 0, approved: 0 }
-
-function addSteps(sum: Steps, added: Steps): void {
-  sum.requested += added.requested
-  sum.sent += added.sent
-  sum.delivered += added.delivered
-  sum.approved += added.approved
-}
-
-/** The sums of a funnel by country and by hour. */
-function funnelOf(since: Date, progress: Progress): VerificationStats['funnel'] {
-  const total = { ...NO_STEPS }
-  const countries = new Map<string | null, Steps>()
-  const hours = new Map<number, Steps>()
-  for (const { country, hour, ...steps } of progress) {
-    const ofCountry = countries.get(country) ?? { ...NO_STEPS }
-    const ofHour = hours.get(hour) ?? { ...NO_STEPS }
-    countries.set(country, ofCountry)
-    hours.set(hour, ofHour)
-    for (const sum of [total, ofCountry, ofHour]) addSteps(sum, steps)
-  }
-  const isWhole = total.requested < LIMITS.verifications_counted
-  const [first_id] = progress.map((one) => one.first_id).sort()
-  return {
-    since: isWhole || first_id === undefined ? since : timeOfId(first_id),
-    total,
-    countries: [...countries]
-      .map(([country, steps]) => ({ country, ...steps }))
-      .sort(
-        (a, b) => b.requested - a.requested || ((a.country ?? '') < (b.country ?? '') ? -1 : 1),
-      ),
-    hours: [...hours]
-      .sort(([a], [b]) => a - b)
-      .map(([hour, steps]) => ({ since: new Date(hour * HOUR_MS), ...steps })),
-  }
-}
-
-/** A code that was sent before the period can be approved in it, so there may be more approvals than messages. */
-function conversionOf({ sent, approved }: Pick<CountryCounts, 'sent' | 'approved'>): number | null {
-  return sent === 0 ? null : Math.min(1, approved / sent)
 }

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { endpoint } from '../endpoints/endpoint.ts'
 import { listQuery, nextAfter, pagination, wholeNumber } from '../endpoints/paging.ts'
+import { chosen } from '../fields/chosen.ts'
 import { CLIENT_BITS, networkOf } from '../fields/client-network.ts'
 import { EMAIL_TEXT, emailAddress } from '../fields/email-address.ts'
 import {
@@ -16,6 +17,7 @@ import {
 import { LIMITS } from '../limits.ts'
 import { CHANNELS, type Channel } from './content.ts'
 import { channelText } from './send-request.ts'
+import { templateName, templateValues } from './template-use.ts'
 
 /**
  * The statuses of a verification. `pending`: a code was sent and can be checked; `approved`: the right code was given, once;
@@ -172,6 +174,27 @@ function refineSteps(
   }
 }
 
+const approvedTemplate = text(LIMITS.whatsapp_template_name_length)
+const storedTemplate = z.strictObject({
+  name: templateName,
+  version: z.int().min(1).optional().meta({ description: 'Default: the latest version.' }),
+  variables: templateValues.optional(),
+})
+
+/** A stored template for the text of a code. */
+export type CodeTemplate = z.output<typeof storedTemplate>
+
+/** The names that a stored template gets with a code. */
+const CODE_VARIABLES = ['code', 'brand', 'minutes'] as const
+
+const codeTemplate = chosen([approvedTemplate, storedTemplate], (value) =>
+  typeof value === 'string' ? approvedTemplate : storedTemplate,
+).meta({
+  description:
+    'A stored template in place of the built-in text: it has `{{code}}`, and may have `{{brand}}` and `{{minutes}}`. As text, only for `whatsapp`: the authentication template that the provider approved; the code is its first variable.',
+  example: { name: 'login-code' },
+})
+
 const startRequest = z
   .strictObject({
     to: address,
@@ -188,10 +211,7 @@ const startRequest = z
     expires_in: z.int().min(60).max(LIMITS.verification_lifetime_s).default(600).meta({
       description: 'Seconds for which the code is valid.',
     }),
-    template: text(LIMITS.whatsapp_template_name_length).optional().meta({
-      description:
-        'Only for `whatsapp`: the authentication template that the provider approved. The code is its first variable.',
-    }),
+    template: codeTemplate.optional(),
     domain: text(LIMITS.domain_length).optional().meta({
       example: 'shop.example',
       description: 'Only for `sms`: the site whose form browsers fill in (WebOTP).',
@@ -244,8 +264,16 @@ const startRequest = z
       refuse('fallback_after', 'The code must be valid until the last channel is tried')
     }
     refineSteps(value, issues)
-    if (value.template !== undefined && !channels.includes('whatsapp')) {
-      refuse('template', 'template is only for the channel whatsapp')
+    const { template } = value
+    if (typeof template === 'string' && !channels.includes('whatsapp')) {
+      refuse(
+        'template',
+        'The name of an approved template is only for the channel whatsapp. Give { "name": … } for a stored template',
+      )
+    }
+    if (typeof template === 'object') {
+      const taken = CODE_VARIABLES.find((name) => Object.hasOwn(template.variables ?? {}, name))
+      if (taken) refuse('template', `Variable ${taken} is set by the service`)
     }
     if (value.domain !== undefined && value.app_hash !== undefined) {
       refuse('app_hash', 'Give one of domain and app_hash: each must be the end of the text')

@@ -241,7 +241,6 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
     return db.select({ ...getTableColumns(t), content: content.mapWith(t.content) }).from(t)
   }
 
-  /** SQL: whether a text occurs in a message. JSON has some characters escaped. */
   /**
    * SQL: a content without what a code is derived from, which is its last field. In the values of a content, quotation marks
    * are escaped, so that no text of a workspace contains the beginning of this field.
@@ -252,6 +251,7 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
     return sql`case when ${at} > 0 then substr(${content}, 1, ${at} - 1) else ${content} end`
   }
 
+  /** SQL: whether a text occurs in a message. JSON has some characters escaped. */
   function containing(part: string): SQL | undefined {
     const isIn = (column: SQL | PgColumn, text: string) => {
       const folded = includesIn(sql`lower(${column})`, text.toLowerCase(), t.id)
