@@ -62,6 +62,41 @@ it('checks by the SID of the verification, and sends by call, WhatsApp and e-mai
   }
 })
 
+it('checks by the number or by the SID, not by both', async () => {
+  const to = number()
+  const { sid } = await verify.verifications.create({ to, channel: 'sms' })
+  for (const named of [{ to, verificationSid: sid }, {}]) {
+    const both = verify.verificationChecks.create({ ...named, code: RIGHT })
+    await expect(both).rejects.toMatchObject({ status: 400, code: 60200 })
+  }
+  const one = await verify.verificationChecks.create({ verificationSid: sid, code: RIGHT })
+  expect(one.status).toBe('approved')
+})
+
+it('takes a stored template as the text, and its values', async () => {
+  const content = { text: '{{code}} for {{shop}}' }
+  const variants = [{ channel: 'sms', locale: 'en', content }]
+  const { templates, messages } = world().core
+  await templates.create(owner.id, { name: 'login', variants } as never)
+  await templates.publish(owner.id, 'login')
+  const templateCustomSubstitutions = JSON.stringify({ shop: 'Dodoma' })
+  const request = { to: number(), channel: 'sms', templateSid: 'login' }
+  await verify.verifications.create({ ...request, templateCustomSubstitutions })
+  const { messages: found } = await messages.list(owner.id, { template: 'login' })
+  expect(found).toMatchObject([{ content: { text: '•••••• for Dodoma' } }])
+  const faults = [
+    { ...request, to: number() },
+    { ...request, to: number(), templateCustomSubstitutions: '{' },
+    { to: number(), channel: 'sms', templateCustomSubstitutions },
+    { ...request, to: number(), templateSid: 'other', templateCustomSubstitutions },
+  ]
+  for (const fault of faults) {
+    await expect(verify.verifications.create(fault)).rejects.toMatchObject({
+      ...{ status: 400, code: 60200 },
+    })
+  }
+})
+
 it('cancels and approves; a verification that ended gets 20404', async () => {
   for (const status of ['canceled', 'approved'] as const) {
     const to = number()

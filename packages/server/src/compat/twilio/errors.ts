@@ -130,7 +130,10 @@ function codeOfReason({ reason }: SvcError): number | null {
 
 /** A wrong parameter has another number in Verify's part of the API than in the one of messages. */
 export function asVerifyError(error: unknown): unknown {
-  const isWrong = (code: number) => code === CODES.invalid_parameter || code === CODES.invalid_to
+  const isWrong = (code: number) =>
+    code === CODES.invalid_parameter ||
+    code === CODES.invalid_to ||
+    code === CODES.invalid_variables
   const code = isFault(error) ? codeOfFault(error) : error instanceof TwilioError ? error.code : 0
   if (!isWrong(code)) return error
   return new TwilioError('invalid_verify_parameter', (error as Error).message)

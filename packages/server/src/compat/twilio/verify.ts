@@ -41,6 +41,7 @@ const START = new Set([
   'Locale',
   'AppHash',
   'TemplateSid',
+  'TemplateCustomSubstitutions',
   'DeviceIp',
   'RiskCheck',
 ] as const)
@@ -125,8 +126,29 @@ function readStart(parameters: Parameters): object {
     channel: channel === 'call' ? 'voice' : channel,
     locale: given.filled('Locale'),
     app_hash: given.filled('AppHash'),
-    template: given.filled('TemplateSid'),
+    template: templateOf(given, channel),
     client_ip: given.filled('DeviceIp'),
+  }
+}
+
+/** A stored template by its name, or for WhatsApp the template that the provider approved. */
+function templateOf(
+  given: Given<typeof START extends Set<infer Name> ? Name : never>,
+  channel: string | undefined,
+): string | object | undefined {
+  const sid = given.filled('TemplateSid')
+  const values = given.filled('TemplateCustomSubstitutions')
+  if (sid === undefined || channel === 'whatsapp') {
+    if (values === undefined) return sid
+    const text = "'TemplateCustomSubstitutions' needs 'TemplateSid', and is not for whatsapp"
+    throw new TwilioError('invalid_parameter', text)
+  }
+  if (values === undefined) return { name: sid }
+  try {
+    return { name: sid, variables: JSON.parse(values) as unknown }
+  } catch {
+    const text = "'TemplateCustomSubstitutions' must be JSON, an object of texts"
+    throw new TwilioError('invalid_parameter', text)
   }
 }
 
