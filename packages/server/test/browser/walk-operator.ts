@@ -108,8 +108,11 @@ async function grant(page: Page, id: string): Promise<void> {
   await pictures(page, 'Operator grant')
   await page.keyboard.press('Enter')
   await page.getByRole('dialog').getByText('credits.granted').first().waitFor()
+  // Escape closes the form first, if the answer to it has not come yet.
+  await page.getByLabel('Reason').waitFor({ state: 'detached' })
   await pictures(page, 'Operator workspace')
   await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
 }
 
 async function everyPage(page: Page, url: string): Promise<void> {
