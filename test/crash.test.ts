@@ -58,6 +58,9 @@ describe('a service that is killed under load', () => {
     const mails = evidence.operations.filter(({ door }) => door === 'smtp')
     expect(mails.filter((each) => idsAnswered(each).length > 0).length).toBeGreaterThan(20)
     expect(unanswered.filter(({ door }) => door === 'smtp').length).toBeGreaterThan(0)
+    const codes = evidence.operations.filter(({ door }) => door === 'codes')
+    expect(codes.filter((each) => idsAnswered(each).length > 0).length).toBeGreaterThan(20)
+    expect(unanswered.filter(({ door }) => door === 'codes').length).toBeGreaterThan(0)
     expect(messages.length).toBeGreaterThan(100)
     expect(entries.filter(({ kind }) => kind === 'refund').length).toBeGreaterThan(0)
     expect(events.length).toBeGreaterThan(100)
@@ -119,6 +122,18 @@ describe('the rules notice', () => {
       ({ stored }) => {
         const message = first(stored.messages, () => true)
         stored.messages.push({ ...message, id: 'another' })
+      },
+    ],
+    [
+      'a message with a code that has no verification',
+      'a code and its message are stored together',
+      ({ stored }) => void stored.verifications.pop(),
+    ],
+    [
+      'a verification without its message',
+      'a code and its message are stored together',
+      ({ stored }) => {
+        first(stored.verifications, () => true).message_id = 'another'
       },
     ],
     [

@@ -12,6 +12,7 @@ export function check(evidence: Evidence, violations: Violations): void {
     evidence,
     rule('each stored answer names the message of its key, and each key has one'),
   )
+  checkCodes(evidence, rule('a code and its message are stored together'))
   checkCredits(evidence, violations)
   checkEvents(evidence, violations)
   const { waiting, open_attempts, damage } = evidence.stored
@@ -20,6 +21,19 @@ export function check(evidence: Evidence, violations: Violations): void {
   if (waiting.deliveries > 0) left(`${waiting.deliveries} deliveries`)
   open_attempts.forEach(rule('every attempt has an outcome'))
   damage.forEach(rule('the database finds no damage in itself'))
+}
+
+function checkCodes({ operations, stored }: Evidence, wrong: (example: string) => void): void {
+  const keyOf = ({ workspace_id, id }: { workspace_id: string; id: string }) =>
+    `${workspace_id} ${id}`
+  const isCode = ({ op }: StoredMessage) => operations[op]?.door === 'codes'
+  const messages = new Set(stored.messages.filter(isCode).map(keyOf))
+  for (const { workspace_id, id, message_id } of stored.verifications) {
+    if (!messages.delete(keyOf({ workspace_id, id: message_id }))) {
+      wrong(`verification ${id} has no message ${message_id} of its own`)
+    }
+  }
+  for (const key of messages) wrong(`message ${key} has no verification`)
 }
 
 function checkAnswers(

@@ -59,6 +59,7 @@ export interface Stored {
   balances: { workspace_id: string; balance: number; held: number; seq: number }[]
   answers: { workspace_id: string; key: string; message_id: string }[]
   events: StoredEvent[]
+  verifications: { workspace_id: string; id: string; message_id: string }[]
   /** Attempts without a stored outcome. */
   open_attempts: string[]
   waiting: { messages: number; deliveries: number }
@@ -94,6 +95,7 @@ export async function readStored(query: Query): Promise<Omit<Stored, 'damage'>> 
       message_id: (JSON.parse(response) as { message_id: string }).message_id,
     })),
     events: await query(EVENTS),
+    verifications: await query('select workspace_id, id, message_id from verifications'),
     open_attempts: attempts.map(({ message_id, number }) => `${message_id} attempt ${number}`),
     waiting: await readWaiting(query),
   }

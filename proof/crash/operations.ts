@@ -1,5 +1,5 @@
 import type { Random } from '../stage/random.ts'
-import { RECIPIENTS, type Recipient, SLOW } from './recipients.ts'
+import { codeTo, RECIPIENTS, type Recipient, SLOW } from './recipients.ts'
 
 /**
  * The result of one request for its caller: accepted, refused, or unknown (no answer, or an answer that leaves it
@@ -16,8 +16,8 @@ export interface Operation {
   number: number
   account: number
   mode: 'live' | 'test'
-  /** Where its requests go: to the API, or as mails to the SMTP inlet. */
-  door: 'api' | 'smtp'
+  /** Where its requests go: to the API, as mails to the SMTP inlet, or as starts of one-time codes to the API. */
+  door: 'api' | 'smtp' | 'codes'
   recipient: Recipient
   idempotency_key: string | null
   tries: Try[]
@@ -48,10 +48,16 @@ const SLOW_EVERY = 400
 /**
  * @param slow the maximum of messages to the recipient that takes 30 seconds.
  * @param mails_percent the share of the operations that are mails; default: none.
+ * @param codes_every one of so many operations starts a one-time code; default: none.
  */
 export function createOperations(
   random: Random,
-  { accounts, slow, mails_percent = 0 }: { accounts: number; slow: number; mails_percent?: number },
+  {
+    accounts,
+    slow,
+    mails_percent = 0,
+    codes_every = 0,
+  }: { accounts: number; slow: number; mails_percent?: number; codes_every?: number },
 ): Operations {
   const all: Operation[] = []
   let slowLeft = slow
@@ -61,6 +67,7 @@ export function createOperations(
       const number = all.length
       const isSlow = slowLeft > 0 && number % SLOW_EVERY === 1
       if (isSlow) slowLeft -= 1
+      const isCode = codes_every > 0 && number % codes_every === 2
       const operation: Operation = {
         number,
         account: random.between(0, accounts),
@@ -70,6 +77,7 @@ export function createOperations(
         idempotency_key: random.percent(KEYED_PERCENT) ? `key-${number}` : null,
         tries: [],
       }
+      if (isCode && !isSlow) Object.assign(operation, { door: 'codes', recipient: codeTo(number) })
       all.push(operation)
       return operation
     },

@@ -60,3 +60,8 @@ export const RECIPIENTS: readonly Recipient[] = [
   email('bounced@sandbox.svc', failedLater('bounced')),
   sms('12345', null),
 ]
+
+/** A recipient of a code: an address gets few codes, so each has its own. */
+export function codeTo(number: number): Recipient {
+  return email(`code-${number}@example.com`, DELIVERED)
+}

@@ -42,6 +42,8 @@ export interface CrashResult {
 const CONNECTIONS = 64
 const SLOW_MESSAGES = 20
 const MAILS_PERCENT = 30
+/** One of so many operations starts a one-time code. */
+const CODES_EVERY = 6
 
 /** On PostgreSQL the claimed rows of a killed server wait for the end of their lease; traffic continues meanwhile. */
 const BACKLOG_MAX = { sqlite: 1_500, postgres: 5_000 }
@@ -107,6 +109,7 @@ async function openScene(
     accounts: accounts.length,
     slow: patient ? SLOW_MESSAGES : 0,
     mails_percent: MAILS_PERCENT,
+    codes_every: CODES_EVERY,
   })
   const traffic = startTraffic({
     operations,

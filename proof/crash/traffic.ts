@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Account } from '../stage/accounts.ts'
-import { type Connection, openConnection, sendBytes } from '../stage/connection.ts'
+import { type Connection, openConnection, requestBytes, sendBytes } from '../stage/connection.ts'
 import type { Random } from '../stage/random.ts'
 import { repliesOf } from '../stage/smtp-replies.ts'
 import type { Operation, Operations, Try } from './operations.ts'
@@ -136,7 +136,13 @@ function bytesOf(operation: Operation, account: Account, url: string): Buffer {
     metadata: { op: number },
   }
   const headers = idempotency_key ? { 'Idempotency-Key': idempotency_key } : {}
-  return sendBytes(url, account.keys[mode], body, headers)
+  if (operation.door !== 'codes') return sendBytes(url, account.keys[mode], body, headers)
+  return requestBytes(url, {
+    method: 'POST',
+    path: '/api/v1/verifications',
+    headers: { 'X-API-Key': account.keys[mode], ...headers },
+    body: { to, channel, metadata: { op: number } },
+  })
 }
 
 function mailOf(operation: Operation, account: Account): Mail {
