@@ -20,6 +20,7 @@ import received from './pages/received/received.tsx'
 import settings from './pages/settings/settings.tsx'
 import suppressions from './pages/suppressions/suppressions.tsx'
 import team from './pages/team/team.tsx'
+import templates from './pages/templates/templates.tsx'
 import firstSteps from './pages/tools/first-steps.tsx'
 import mails from './pages/tools/mails.tsx'
 import phone from './pages/tools/phone.tsx'
@@ -36,6 +37,7 @@ export const PAGES: readonly PageEntry[] = [
   { path: '/compose', label: 'Compose', icon: 'compose', group: 'Messaging', needs: 'send', module: compose },
   { path: '/bulks/new', needs: 'send', module: newBulk },
   { path: '/bulks/:id?', label: 'Bulks', icon: 'bulks', group: 'Messaging', needs: 'read', module: bulks },
+  { path: '/templates/:name?', label: 'Templates', icon: 'templates', group: 'Messaging', needs: 'read', module: templates },
   { path: '/webhooks/:id?/:delivery?', label: 'Webhooks', icon: 'webhooks', group: 'Build', needs: 'read', module: webhooks },
   { path: '/keys', label: 'API keys', icon: 'keys', group: 'Build', needs: 'read', module: keys },
   { path: '/domains/:id?', label: 'Sending domains', icon: 'domains', group: 'Build', needs: 'read', module: domains },

@@ -153,6 +153,38 @@ describe('the HTML of an e-mail', () => {
   })
 })
 
+describe('the page of templates', () => {
+  it('has an empty document for previews, which only pages of the console reach and which runs no script', async () => {
+    const { body, headers } = await world().app.inject({ url: '/console/assets/mail.html' })
+    expect(body).toBe('<!doctype html><html lang="en"><title>E-mail</title></html>')
+    const policy = `${headers['content-security-policy']}`
+    expect(policy).toMatch(
+      /^default-src 'none'; .*; frame-ancestors 'self'; sandbox allow-same-origin$/,
+    )
+    expect(policy).not.toContain('script')
+  })
+
+  it('gives previews to roles that may read, and changes only for those that may send', async () => {
+    owner = await world().signup()
+    const variants = [{ channel: 'sms', locale: 'en', content: { text: 'Hi {{name}}' } }]
+    const preview = { template: { variants }, channel: 'sms', variables: { name: 'Asha' } }
+    const template = { name: 'hi', variants }
+    const status = async (path: string, json: object, role: string) =>
+      (await request('POST', `/v1/templates${path}`, { json, headers: { 'x-role': role } })).status
+    for (const role of ['viewer', 'billing']) {
+      expect(await status('', template, role)).toBe(403)
+      expect(await status('/preview', preview, role)).toBe(role === 'viewer' ? 200 : 403)
+    }
+    expect(await status('', template, 'developer')).toBe(201)
+    expect(await status('/hi/publish', {}, 'viewer')).toBe(403)
+    const json = { json: preview, headers: { ...TEST, 'x-role': 'viewer' } }
+    expect((await data('POST', '/v1/templates/preview', json)).preview).toMatchObject({
+      content: { text: 'Hi Asha' },
+      segments: 1,
+    })
+  })
+})
+
 describe('the list of bulks', () => {
   it('has the progress of each bulk of the workspace, newest first, in pages', async () => {
     owner = await world().signup({ credits: 100 })

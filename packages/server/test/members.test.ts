@@ -46,7 +46,9 @@ GET    /webhooks               in    in    in        -       in
 GET    /api-keys               in    in    in        -       in
 GET    /domains                in    in    in        -       in
 GET    /templates              in    in    in        -       in
+POST   /templates/preview      in    in    in        -       in
 POST   /contacts               in    in    in        -       -
+POST   /templates              in    in    in        -       -
 POST   /contacts/suppressions  in    in    in        -       -
 POST   /webhooks               in    in    in        -       -
 POST   /api-keys               in    in    in        -       -

@@ -4,7 +4,7 @@ import { Button } from './button.tsx'
 import { ErrorBox } from './loaded.tsx'
 
 /** Moves the focus to the first wrong field of a form, which on a phone may be far above the button. */
-export function focusFault(form: HTMLFormElement | null): void {
+export function focusFault(form: HTMLElement | null): void {
   form?.querySelector<HTMLElement>('[aria-invalid]')?.focus()
 }
 

@@ -8,6 +8,7 @@ const PATHS: Record<string, string> = {
   contacts: 'M12 12a4 4 0 100-8 4 4 0 000 8zM4 20c1-4 4-6 8-6s7 2 8 6',
   suppressions: 'M12 21a9 9 0 100-18 9 9 0 000 18zM6 6l12 12',
   webhooks: 'M8 8l4-4 4 4M12 4v9M5 14v5h14v-5',
+  templates: 'M5 4h14v16H5zM8 8h8M8 12h8M8 16h4',
   codes: 'M3 6h18v12H3zM8 12h.01M12 12h.01M16 12h.01',
   keys: 'M9 15a4 4 0 100-8 4 4 0 000 8zM13 11h8v4M17 11v3',
   credits: 'M3 6h18v12H3zM3 10h18M7 15h3',

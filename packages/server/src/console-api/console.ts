@@ -17,6 +17,7 @@ import {
   consoleMessages,
   conversationEndpoints,
   conversationHandlers,
+  MAIL_CSP,
   messageHtml,
   messageHtmlHandlers,
   sentRequestEndpoints,
@@ -81,6 +82,10 @@ const HTML = 'text/html; charset=utf-8'
 
 /** Frames show e-mails, as documents of this service with a policy of their own. */
 const CONSOLE_CSP = `${PAGE_CSP}; frame-src 'self'`
+
+/** A document that a page of the console fills with a mail that is not stored: the page reaches it, and it runs no script. */
+const EMPTY_MAIL = '<!doctype html><html lang="en"><title>E-mail</title></html>'
+const EMPTY_MAIL_CSP = `${MAIL_CSP} allow-same-origin`
 
 /** A file's name has a hash of its content. */
 const IMMUTABLE = 'public, max-age=31536000, immutable'
@@ -159,6 +164,11 @@ export async function serveConsole(
       cache: IMMUTABLE,
     })
   }
+  const mail = { path: `${base}/assets/mail.html`, rate: 'exempt', csp: EMPTY_MAIL_CSP } as const
+  serveHandler(app, admission, mail, async (_, reply) => {
+    reply.type(HTML).header('x-dns-prefetch-control', 'off')
+    return EMPTY_MAIL
+  })
   const { carriedChannels: carried, bulkRecipientsMax: bulk_recipients_max } = core
   const attachments_max_mb = Math.floor(core.attachmentsMaxBytes / 2 ** 20)
   const facts = { ...factsOf(options), carried, bulk_recipients_max, attachments_max_mb }

@@ -90,7 +90,7 @@ export const messageHtml = {
 } as const
 
 /** A shown mail runs no script, loads nothing and opens no link. Only its own styles and images are shown. */
-const MAIL_CSP =
+export const MAIL_CSP =
   "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'; " +
   "frame-ancestors 'self'; sandbox"
 

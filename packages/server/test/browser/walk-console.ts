@@ -26,6 +26,8 @@ export const PAGES = [
   { path: '/received', heading: 'Received' },
   { path: '/received/sms/%2B15005550008', heading: 'Received' },
   { path: '/verifications', heading: 'One-time codes' },
+  { path: '/templates', heading: 'Templates' },
+  { path: '/templates?new=1', heading: 'New template' },
   { path: '/contacts', heading: 'Contacts' },
   { path: '/contacts/new', heading: 'Contacts' },
   { path: '/contacts/import', heading: 'Contacts' },
@@ -71,6 +73,7 @@ export async function walkConsole(
     if (!isShort) {
       await openMessage(page, place)
       await openVerification(page, place)
+      await editTemplate(browser, page, place)
       await walkConversation(page, place)
       await walkImport(page, place)
       await walkBulk(page, place)
@@ -146,6 +149,133 @@ async function openVerification(page: Page, { url, key }: Place): Promise<void> 
   await drawer.waitFor({ state: 'detached' })
   await page.getByLabel('Status').selectOption('approved')
   await page.getByText('No verification matches').waitFor()
+}
+
+/**
+ * Writes a template in two channels, sees its preview and its missing variables, publishes it, and rolls back. Changes that are
+ * not saved are there again after another page. The mail runs no script, and has its styles.
+ */
+async function editTemplate(
+  browser: Browser,
+  page: Page,
+  { url, login, key }: Place,
+): Promise<void> {
+  const { templates, messages } = new Svc({ baseUrl: url, apiKey: key })
+  const name = `order-${page.viewportSize()?.width}`
+  await page.goto(`${url}/console/templates?new=1`)
+  await page.getByLabel('Name', { exact: true }).waitFor()
+  // The name has the focus.
+  await page.keyboard.type(name)
+  await page
+    .getByLabel('Text', { exact: true })
+    .fill('Hi {{name}}, your order {{order}} is ready ✓')
+  const preview = page.getByRole('region', { name: 'Preview' })
+  await preview.getByText('1, UCS-2').waitFor()
+  await preview.locator('.badge', { hasText: 'order' }).waitFor()
+  await page.getByRole('button', { name: 'Declare name, order' }).click()
+  const variable = page.getByRole('region', { name: 'Variable order' })
+  await variable.getByLabel('Example').fill('A1')
+  await page.getByRole('region', { name: 'Variable name' }).getByLabel('Fallback').fill('there')
+  await preview.getByText('Hi there, your order A1 is ready ✓').waitFor()
+  await page.getByRole('link', { name: 'All templates' }).click()
+  await page.goBack()
+  await page.getByText('Not saved').waitFor()
+  strictEqual(await page.getByLabel('Name', { exact: true }).first().inputValue(), name)
+  const leave = `dispatchEvent(new Event('beforeunload', { cancelable: true }))`
+  strictEqual(await page.evaluate(leave), false)
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByRole('heading', { level: 1, name }).waitFor()
+  strictEqual(await page.evaluate(leave), true)
+
+  await page.getByRole('button', { name: 'Add a language or channel' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Channel').selectOption('email')
+  await dialog.getByRole('button', { name: 'Add', exact: true }).click()
+  await page.getByLabel('Subject').fill('Order {{order}}')
+  await page
+    .getByLabel('HTML')
+    .fill(
+      '<style>@media (prefers-color-scheme: dark) { body { background: #000 } }</style>' +
+        '<h1 style="color: rgb(100, 110, 120)">Hi {{name}}</h1><script>alert(4)</script>',
+    )
+  const mail = preview.frameLocator('iframe')
+  await mail.getByRole('heading', { name: 'Hi there' }).waitFor()
+  const styled = (selector: string, name: string) =>
+    page.evaluate<string>(
+      `getComputedStyle(document.querySelector('iframe').contentDocument.querySelector('${selector}'))['${name}']`,
+    )
+  strictEqual(await styled('h1', 'color'), 'rgb(100, 110, 120)')
+  // An emulated scheme would hold in frames too.
+  await page.emulateMedia({ colorScheme: null })
+  strictEqual(await styled('body', 'backgroundColor'), 'rgba(0, 0, 0, 0)')
+  strictEqual(await preview.locator('iframe').getAttribute('sandbox'), 'allow-same-origin')
+  await preview.getByRole('tab', { name: 'Desktop' }).click()
+  await page.keyboard.press('ArrowRight')
+  await preview.getByText('In programs with dark colours').waitFor()
+  strictEqual(await styled('body', 'backgroundColor'), 'rgb(0, 0, 0)')
+  await expectToFit(page)
+  await pictures(page, 'Template-mail')
+  await expectAccessible(page)
+  await preview.getByRole('tab', { name: 'Plain text' }).click()
+  await preview.locator('pre', { hasText: 'Hi there' }).waitFor()
+  await preview.getByRole('button', { name: 'Send a test to myself' }).click()
+  await dialog.getByLabel('Your e-mail address').fill('delivered@sandbox.svc')
+  await dialog.getByRole('button', { name: 'Send', exact: true }).click()
+  await preview.getByRole('link', { name: 'Show the sent test' }).waitFor()
+  const { messages: sent } = await messages.list({ limit: 5, channel: 'email' })
+  ok(sent.some(({ content }) => content.subject === 'Order A1'))
+
+  await page.getByRole('button', { name: 'Publish…' }).click()
+  await dialog.locator('ins', { hasText: 'Subject: Order {{order}}' }).waitFor()
+  await pictures(page, 'Template-publish')
+  await expectAccessible(page)
+  await dialog.getByRole('button', { name: 'Publish', exact: true }).click()
+  await page.getByText('version 1', { exact: true }).waitFor()
+  await page.getByRole('tab', { name: 'SMS' }).click()
+  await page.getByLabel('Text', { exact: true }).fill('{{name}}: {{order}}')
+  await templates.update(name, { description: 'Of a colleague' })
+  await page.getByRole('button', { name: 'Publish…' }).click()
+  await dialog.getByRole('button', { name: 'Overwrite' }).click()
+  await dialog.locator('del', { hasText: 'is ready' }).waitFor()
+  await dialog.getByRole('button', { name: 'Publish', exact: true }).click()
+  await page.getByText('version 2', { exact: true }).waitFor()
+  const first = page.locator('tr', { hasText: 'Version 1' })
+  await first.getByRole('button', { name: 'Compare with the draft' }).click()
+  await dialog.locator('ins', { hasText: 'is ready' }).waitFor()
+  await dialog.getByRole('button', { name: 'Publish version 1 again' }).click()
+  await page.getByText('version 3', { exact: true }).waitFor()
+  await page.locator('body:not(:has([aria-busy=true]))').waitFor()
+  await expectToFit(page)
+  await pictures(page, 'Template')
+  await expectAccessible(page)
+  const { template } = await templates.get(name)
+  strictEqual(template.version, 3)
+  ok(JSON.stringify(template.variants).includes('is ready'))
+  await page.goto(`${url}/console/templates`)
+  await page.locator('tbody tr', { hasText: name }).waitFor()
+  await pictures(page, 'Templates')
+  await page.getByRole('link', { name }).click()
+  await page.getByRole('button', { name: 'Delete' }).click()
+  await dialog.getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Templates' }).waitFor()
+  await templates.get(name).then(
+    () => ok(false, 'the template is still there'),
+    ({ code }) => strictEqual(code, 'not_found'),
+  )
+
+  // A page of its own: a browser reports each refused request, and the other page is watched for reports.
+  const other = await browser.newPage({ viewport: page.viewportSize() })
+  await signIn(other, { url, login, key })
+  await other.goto(`${url}/console/templates?new=1`)
+  await other.getByLabel('Text', { exact: true }).fill('Hi {{name}}, your order {{order')
+  await other.getByText('"{{" must begin a placeholder').waitFor()
+  await other.getByLabel('Text', { exact: true }).fill('Hi')
+  await other.locator('[aria-invalid]').waitFor({ state: 'detached' })
+  await other.getByLabel('Name', { exact: true }).fill('Größe')
+  await other.getByRole('button', { name: 'Save', exact: true }).click()
+  await other.getByText('The name of a template must be').waitFor()
+  await other.locator('[aria-invalid]:focus').waitFor()
+  await other.close()
 }
 
 /**

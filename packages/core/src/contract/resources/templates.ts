@@ -285,6 +285,7 @@ export const templates = {
   }),
   preview: endpoint({
     ...access,
+    needs: 'read',
     method: 'POST',
     path: '/api/v1/templates/preview',
     status: 200,

@@ -147,7 +147,7 @@ function Form({ initial }: { initial: Draft }) {
 }
 
 /** Says that no phone and no mailbox gets the message, and which recipients decide its outcome. */
-function SandboxHint({ channel }: { channel: Channel }) {
+export function SandboxHint({ channel }: { channel: Channel }) {
   if (mode.value !== 'test' && facts.carried.includes(channel)) return null
   const [delivered, other] =
     channel === 'email'

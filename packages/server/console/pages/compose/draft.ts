@@ -44,13 +44,13 @@ export const EMPTY: Draft = {
 }
 
 /** A fault that the page finds itself, in the form of the API's faults. */
-interface Fault {
+export interface Fault {
   path: string
   message: string
 }
 
 /** The object in a field with JSON; undefined for an empty field. */
-function objectIn(text: string, path: string, faults: Fault[]): object | undefined {
+export function objectIn(text: string, path: string, faults: Fault[]): object | undefined {
   if (text.trim() === '') return undefined
   try {
     const value = JSON.parse(text)
@@ -68,7 +68,7 @@ function addresses(text: string): string[] | undefined {
 }
 
 /** Without the fields that have no value. */
-function filled<T extends object>(fields: T): T {
+export function filled<T extends object>(fields: T): T {
   return Object.fromEntries(
     Object.entries(fields).filter(([, value]) => value !== undefined && value !== ''),
   ) as T
