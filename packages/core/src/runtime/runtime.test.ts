@@ -97,6 +97,19 @@ describe('systemRuntime', () => {
     expect(() => log.error({}, 'silent unless a log is given')).not.toThrow()
   })
 
+  it('gives each random byte once, in values of any length that do not change later', () => {
+    const { bytes } = systemRuntime()
+    const values = Array.from({ length: 2_000 }, (_, i) => bytes([16, 32, 24, 48][i % 4] as number))
+    expect(values.map(({ length }) => length).slice(0, 4)).toEqual([16, 32, 24, 48])
+    // Any eight bytes in succession, also over the end of a block.
+    const texts = values.map((value) => value.toString('hex'))
+    const beginnings = texts.map((text) => text.slice(0, 16))
+    const ends = texts.map((text) => text.slice(-16))
+    expect(new Set([...beginnings, ...ends]).size).toBe(4_000)
+    expect(values.map((value) => value.toString('hex'))).toEqual(texts)
+    expect(values.some((value) => value.equals(Buffer.alloc(value.length)))).toBe(false)
+  })
+
   it('makes ids that differ between runtimes', () => {
     const [a, b] = [systemRuntime(), systemRuntime()]
     const ids = Array.from({ length: 2_000 }, () => [a.id(), b.id()]).flat()

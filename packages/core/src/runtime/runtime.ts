@@ -40,8 +40,28 @@ export function systemRuntime(log: Log = silent, telemetry?: Telemetry): Runtime
   const now = () => new Date()
   const id = idGenerator(now, randomBytes)
   const elapsed = performance.now.bind(performance)
-  return { now, elapsed, id, bytes: randomBytes, random: Math.random, log, telemetry }
+  return { now, elapsed, id, bytes: createBytes(), random: Math.random, log, telemetry }
 }
+
+/** Small values are parts of one block, each used once and then overwritten: a call of the system takes 5 µs. */
+function createBytes(): Runtime['bytes'] {
+  let block = Buffer.alloc(0)
+  let at = 0
+  return (count) => {
+    if (count > SMALL_BYTES) return randomBytes(count)
+    if (at + count > block.length) {
+      block = randomBytes(SMALL_BYTES * SMALL_PER_CALL)
+      at = 0
+    }
+    const value = Buffer.from(block.subarray(at, at + count))
+    block.fill(0, at, at + count)
+    at += count
+    return value
+  }
+}
+
+const SMALL_BYTES = 32
+const SMALL_PER_CALL = 128
 
 /**
  * UUIDv7 whose 12 bits after the timestamp count up within one millisecond (RFC 9562, section 6.2, method 1), so that
