@@ -159,7 +159,8 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   reschedule: ({ storage, clock }, { workspace_id, waiting }) => {
     const at = clock.now()
     const scheduled_at = new Date(at.getTime() + HOUR_MS / 2)
-    return storage.hot.reschedule({ workspace_id, message_id: waiting, scheduled_at, at })
+    const times = { scheduled_at, deferred_until: null, at }
+    return storage.hot.reschedule({ workspace_id, message_id: waiting, ...times })
   },
   deliver: async ({ storage, clock }, _scene) => {
     const taken = await storage.hot.claimDeliveries(deliveryClaim(clock))

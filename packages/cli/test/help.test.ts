@@ -82,6 +82,7 @@ const COMMANDS = [
   'workspaces',
   'workspaces create',
   'workspaces list',
+  'workspaces quiet-hours',
   'members',
   'members list',
   'members invite',

@@ -45,6 +45,30 @@ describe('svc workspaces', () => {
     expect(stdout).toMatch(new RegExp(`^${first.id}\tExample\tops@example.com\t[\\d.]+\t20`, 'm'))
   })
 
+  test('shows and changes quiet hours, each category alone', async () => {
+    const quiet = (...more: string[]) =>
+      svcJson<object>(['workspaces', 'quiet-hours', 'ops@example.com', ...more], here)
+    const none = { workspace_id: first.id, quiet_hours: null, time_zone: null }
+    expect(await quiet()).toEqual(none)
+    await quiet('--transactional', '00:00-06:00', '--time-zone', 'Africa/Nairobi')
+    const night = { category: 'marketing', start: '21:00', end: '08:00' }
+    const sunday = { category: 'marketing', start: '00:00', end: '24:00', days: ['sat', 'sun'] }
+    const early = { category: 'transactional', start: '00:00', end: '06:00' }
+    expect(await quiet('--marketing', '21:00-08:00', '00:00-24:00,sat,sun')).toEqual({
+      ...none,
+      quiet_hours: [early, night, sunday],
+      time_zone: 'Africa/Nairobi',
+    })
+    const { stdout } = await svc(['workspaces', 'quiet-hours', first.id], here)
+    expect(stdout).toContain('21:00-08:00 00:00-24:00,sat,sun')
+    await quiet('--marketing', 'none')
+    expect(await quiet('--transactional', 'none')).toMatchObject({ quiet_hours: null })
+    for (const wrong of ['21-08', '00:00-24:00', '21:00-08:00,Sunday']) {
+      const argv = ['workspaces', 'quiet-hours', first.id, '--marketing', wrong]
+      expect((await svc(argv, here)).code).toBe(1)
+    }
+  })
+
   test.each([
     ['an address in use', ['--email', 'OPS@example.com'], password, 'Email already exists', 1],
     ['an invalid address', ['--email', 'ops'], password, 'Invalid email address format', 1],

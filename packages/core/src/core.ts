@@ -45,6 +45,7 @@ import { bordersOf, closeOptions } from './parameters/borders.ts'
 import { openCountryRule } from './prices/price.ts'
 import { installProviders } from './providers/install.ts'
 import { smtpMailerOf } from './providers/owner-mailer.ts'
+import { createQuietHours, type QuietHoursOf } from './quiet-hours/quiet-hours.ts'
 import { readOptions } from './read-options.ts'
 import { createFiles, type Files } from './remote-files/remote-files.ts'
 import { createAuditRetention } from './retention/audit-retention.ts'
@@ -59,7 +60,6 @@ import { createPasskeys } from './second-factor/passkeys.ts'
 import { createSecondFactors } from './second-factor/second-factor.ts'
 import { createCodeKey } from './secrets/secrets.ts'
 import { openSecrets, type SecretsAtRest } from './secrets-at-rest/secrets-at-rest.ts'
-
 import { openStorage } from './storage/open.ts'
 import type { Counter, Counting } from './storage/ports/hot.ts'
 import type { Storage } from './storage/ports/storage.ts'
@@ -369,7 +369,8 @@ function bindApi(parts: Parts) {
     },
   })
   const contacts = createContacts({ storage, runtime, quotas })
-  const sending = sendingParts(parts, contacts)
+  const quietHours = createQuietHours({ storage, runtime })
+  const sending = sendingParts(parts, contacts, quietHours)
   const messages = createMessages(sending)
   const { verifications, fallBack } = createVerifications({
     ...sending,
@@ -408,6 +409,7 @@ function bindApi(parts: Parts) {
       signupCredits: parts.signupCredits,
       signupCreditsOn: parts.signupCreditsOn,
       limits: { daily_limit: parts.dailyLimit, low_balance: lowBalance },
+      onChanged: quietHours.forget,
     }),
     apiKeys: createApiKeys({ storage, runtime, sealer: parts.sealer, quotas, endSigning }),
     credits: createCredits({
@@ -488,7 +490,11 @@ function bindApi(parts: Parts) {
 }
 
 /** What messages and verifications have in common. */
-function sendingParts(parts: Parts, contacts: Contacts<'decoded'>): BulkParts {
+function sendingParts(
+  parts: Parts,
+  contacts: Contacts<'decoded'>,
+  quietHours: QuietHoursOf,
+): BulkParts {
   const { options, storage, runtime, carriers, mails } = parts
   const { sequence_limit } = options
   return {
@@ -513,6 +519,7 @@ function sendingParts(parts: Parts, contacts: Contacts<'decoded'>): BulkParts {
       ? createSequenceGuard({ storage, runtime, limit: sequence_limit, onFrozen: mails.frozen })
       : null,
     contacts,
+    quietHours,
     recipients_max: parts.recipients_max,
     attachments_max_bytes: parts.attachments_max_bytes,
     tracing: parts.tracing,
@@ -520,15 +527,7 @@ function sendingParts(parts: Parts, contacts: Contacts<'decoded'>): BulkParts {
 }
 
 /** Receives the reports of providers and the messages of recipients. */
-function bindIntake({
-  options,
-  storage,
-  runtime,
-  sealer,
-  tracing,
-  carriers,
-  dispatching,
-}: Parts) {
+function bindIntake({ options, storage, runtime, sealer, tracing, carriers, dispatching }: Parts) {
   const inbound = createInbound({
     storage,
     runtime,

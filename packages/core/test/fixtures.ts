@@ -156,6 +156,8 @@ function accountBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
         owner_name: null,
         verification_daily_credits: null,
         verification_countries: null,
+        quiet_hours: null,
+        time_zone: null,
         created_at: at,
         updated_at: at,
         ...fields,
@@ -320,6 +322,7 @@ function messageBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
       template: null,
       template_version: null,
       template_locale: null,
+      deferred_until: null,
       ...fields,
     }
   }

@@ -239,6 +239,8 @@ describe(`GET ${ACCOUNT}`, () => {
           low_balance: null,
           verification_daily_credits: null,
           verification_countries: null,
+          quiet_hours: null,
+          time_zone: null,
           created_at: '2026-05-04T09:00:00.000Z',
           updated_at: '2026-05-04T09:00:00.000Z',
         },

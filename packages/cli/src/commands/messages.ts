@@ -103,6 +103,7 @@ async function showMessage(
     ['provider id', optional(message.provider_message_id)],
     ['mode', message.livemode ? 'live' : 'test'],
     ['scheduled', optional(message.scheduled_at)],
+    ['quiet hours until', message.deferred_until ?? null],
     ...stepsOf(message).map(({ status, at }): [string, Cell] => [status, at.toISOString()]),
   ])
 }

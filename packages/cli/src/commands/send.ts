@@ -68,6 +68,9 @@ async function send({ io, output }: Context, options: Options): Promise<void> {
     sent.message_id,
     output.isTerminal ? counted(credits, 'credit') : credits,
   ])
+  if (sent.deferred_until !== undefined) {
+    output.note(`Quiet hours of the recipient: it is sent at ${sent.deferred_until}`)
+  }
   if (output.isTerminal) {
     const svc = io.invocation ?? 'svc'
     output.note(output.style('dim', `Follow it: ${svc} messages show ${sent.message_id}`))

@@ -1,5 +1,6 @@
+import type { QuietHours } from '@svc/core/contract'
 import type { Command } from 'commander'
-import { operatorOf, withCore } from '../connect/operator.ts'
+import { onWorkspace, operatorOf, withCore } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
 import { readPassword } from '../input/prompts.ts'
 import { decodePage, listing, type PageOptions, readPage, withPage } from '../show/listing.ts'
@@ -48,6 +49,82 @@ password; --password-stdin reads it from stdin.`,
       .description('Lists the workspaces, oldest first.'),
   ).action((options: PageOptions) => listWorkspaces(context, options))
   withExamples(list, 'svc workspaces list')
+
+  const quiet = workspaces
+    .command('quiet-hours')
+    .summary('show or change the quiet hours of a workspace')
+    .description(
+      `Shows the local times between which the messages of a workspace wait, after the change if an option asks for one. Each option
+replaces the quiet hours of its category; a message without a template is transactional. The owner changes them with PUT /api/v1/account. A server
+that runs meanwhile uses them after at most 5 seconds, and the audit log has an entry for each change.`,
+    )
+    .argument('<workspace>', 'the id or the e-mail address of the workspace')
+    .option('--marketing <hours...>', 'such as 21:00-08:00 or 00:00-24:00,sun; or none')
+    .option('--transactional <hours...>', 'the same for transactional messages; or none')
+    .option('--time-zone <zone>', 'the zone of recipients whose own is not known, such as UTC')
+    .action((selector: string, options: QuietHoursOptions) =>
+      setQuietHours(context, selector, options),
+    )
+  withExamples(
+    quiet,
+    'svc workspaces quiet-hours ops@example.com --marketing 21:00-08:00 00:00-24:00,sun',
+    'svc workspaces quiet-hours ops@example.com --marketing none --time-zone Africa/Nairobi',
+  )
+}
+
+interface QuietHoursOptions {
+  marketing?: string[]
+  transactional?: string[]
+  timeZone?: string
+}
+
+async function setQuietHours(
+  { io, output }: Context,
+  selector: string,
+  { timeZone, ...categories }: QuietHoursOptions,
+): Promise<void> {
+  const { TEMPLATE_CATEGORIES } = await import('@svc/core/contract')
+  const asked = TEMPLATE_CATEGORIES.flatMap((category) => {
+    const texts = categories[category]
+    return texts ? [{ category, hours: texts.flatMap((text) => hoursOf(category, text)) }] : []
+  })
+  const workspace = await onWorkspace(io, selector, (core, { id, quiet_hours }) => {
+    const kept = (quiet_hours ?? []).filter((one) =>
+      asked.every(({ category }) => category !== one.category),
+    )
+    const hours = [...kept, ...asked.flatMap(({ hours }) => hours)]
+    const change = {
+      ...(asked.length > 0 && { quiet_hours: hours.length === 0 ? null : hours }),
+      ...(timeZone !== undefined && { time_zone: timeZone }),
+    }
+    return core.workspaces.update(id, change, operatorOf(io))
+  })
+  const { id, email, quiet_hours, time_zone } = workspace
+  if (output.isJson()) return output.document({ workspace_id: id, quiet_hours, time_zone })
+  output.fields([
+    ['workspace', email],
+    ...TEMPLATE_CATEGORIES.map((category): [string, string] => [
+      category,
+      (quiet_hours ?? [])
+        .filter((one) => one.category === category)
+        .map(textOf)
+        .join(' ') || 'none',
+    ]),
+    ['time zone', time_zone ?? 'UTC'],
+  ])
+}
+
+/** The quiet hours in a text, which the core checks. */
+function hoursOf(category: QuietHours['category'], text: string): QuietHours[] {
+  if (text === 'none') return []
+  const [times = '', ...days] = text.split(',')
+  const [start = '', end = ''] = times.split('-')
+  const hours = { category, start, end }
+  return [days.length === 0 ? hours : { ...hours, days: days as NonNullable<QuietHours['days']> }]
+}
+
+function textOf({ start, end, days = [] }: QuietHours): string {
+  return [`${start}-${end}`, ...days].join(',')
 }
 
 async function createWorkspace({ io, output }: Context, options: CreateOptions): Promise<void> {

@@ -492,6 +492,17 @@ export interface PushedTemplate {
   version: number | null
 }
 
+/** `QuietHours` in JSON. */
+export interface QuietHours {
+  /** The category of the template of a message. A message without a template is `transactional`. */
+  category: 'marketing' | 'transactional'
+  start: string
+  /** The first minute after the quiet hours, on the next day if not after `start`. */
+  end: string
+  /** The days on which they begin; default: every day. */
+  days?: ('mon' | 'tue' | 'wed' | 'thu' | 'fri' | 'sat' | 'sun')[]
+}
+
 /** `ReceivedMessage` in JSON. */
 export interface ReceivedMessage {
   id: string
@@ -913,6 +924,8 @@ export interface Workspace {
   low_balance: number | null
   verification_daily_credits: number | null
   verification_countries: string[] | null
+  quiet_hours: QuietHours[] | null
+  time_zone: string | null
   created_at: string
   updated_at: string
 }
@@ -961,6 +974,8 @@ export interface Message {
   duration_s?: number
   /** Only for a message from a stored template. `content` is the filled-in text. */
   template?: UsedTemplate
+  /** Only for a message that quiet hours deferred: their end. It is also its `scheduled_at`. */
+  deferred_until?: string
   /** When recipient, content and metadata were erased: `recipient` is then `erased`, `content` and `metadata` are empty. */
   erased_at: string | null
 }
@@ -1147,6 +1162,10 @@ export interface WorkspacesUpdateAccountBody {
   verification_daily_credits?: number | null | undefined
   /** The countries to whose numbers one-time codes are sent, as ISO 3166-1 codes; null: all. E-mail addresses have no country. */
   verification_countries?: string[] | null | undefined
+  /** Messages that would be sent between these local times of their recipient wait until the end; null: none. One-time codes do not wait. */
+  quiet_hours?: QuietHours[] | null | undefined
+  /** The IANA zone of recipients whose own zone is not known: no attribute `time_zone` of a contact, and no number of a country with one zone. null: UTC. */
+  time_zone?: string | null | undefined
 }
 
 /** The methods of `svc.workspaces`. */
@@ -1337,6 +1356,8 @@ export interface MessagesSendData {
   created_at: string
   /** Only for a message from a template: its version and locale. */
   template?: UsedTemplate
+  /** Only for a message that waits for the end of quiet hours: when it is sent. */
+  deferred_until?: string
 }
 
 /** The body of `POST /api/v1/messages/send`. */
@@ -1494,6 +1515,8 @@ export interface BulksSendData {
     status: 'queued'
     credits_used: number
     segments: number | null
+    /** Only for a message that waits for the end of quiet hours: when it is sent. */
+    deferred_until?: string
   }[]
   errors: {
     index: number
@@ -1543,6 +1566,8 @@ export interface BulksRetryData {
     status: 'queued'
     credits_used: number
     segments: number | null
+    /** Only for a message that waits for the end of quiet hours: when it is sent. */
+    deferred_until?: string
   }[]
   errors: {
     index: number

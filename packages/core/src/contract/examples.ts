@@ -1,6 +1,7 @@
 import type { api } from './api.ts'
 import type { WireBody, WireData } from './endpoints/endpoint.ts'
 import { EVENTS } from './resources/events.ts'
+import type { QuietHours } from './resources/workspaces.ts'
 
 /** A request body and an answer of one endpoint, in JSON. */
 type ExampleOf<E> = { readonly data: WireData<E> } & (WireBody<E> extends undefined
@@ -37,6 +38,12 @@ const summary = {
   credits_balance: 249.5,
 }
 
+/** Marketing messages wait at night, and on Sundays. */
+const QUIET_HOURS = [
+  { category: 'marketing', start: '21:00', end: '08:00' },
+  { category: 'marketing', start: '00:00', end: '24:00', days: ['sun'] },
+] satisfies QuietHours[]
+
 const workspace = {
   ...summary,
   phone: '+255712345678',
@@ -46,6 +53,8 @@ const workspace = {
   low_balance: 50,
   verification_daily_credits: null,
   verification_countries: null,
+  quiet_hours: null,
+  time_zone: null,
   created_at: EARLIER,
   updated_at: NOW,
 }
@@ -465,11 +474,15 @@ export const EXAMPLES: Examples<typeof api> = {
         low_balance: 50,
         verification_daily_credits: 100,
         verification_countries: ['TZ', 'KE'],
+        quiet_hours: QUIET_HOURS,
+        time_zone: 'Africa/Dar_es_Salaam',
       },
       data: {
         ...workspace,
         verification_daily_credits: 100,
         verification_countries: ['TZ', 'KE'],
+        quiet_hours: QUIET_HOURS,
+        time_zone: 'Africa/Dar_es_Salaam',
       },
     },
   },

@@ -195,6 +195,11 @@ export const LIMITS = {
   metadata_keys: 50,
   metadata_bytes: 8 * KB,
   schedule_ahead_s: 35 * DAY_S,
+  /** The quiet hours that a workspace may list: two for each day and category. */
+  quiet_hours: 28,
+  /** The minutes of a week in which messages must be allowed, so that none waits for longer than a week. */
+  quiet_hours_free_minutes: 240,
+  time_zone_length: 64,
   expires_in_s: 35 * DAY_S,
   /** The default maximum; the operator can set at most `bulk_recipients_max`. */
   bulk_recipients: 1000,

@@ -59,6 +59,7 @@ export function replyTo(
     template: null,
     template_version: null,
     template_locale: null,
+    deferred_until: null,
     ...UNSETTLED,
   }
 }

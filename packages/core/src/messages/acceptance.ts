@@ -16,6 +16,7 @@ import type { SendRequest } from '../contract/resources/send-request.ts'
 import type { UsedTemplate } from '../contract/resources/templates.ts'
 import { type FromRule, fromAddressOf } from '../domains/from-rule.ts'
 import type { CountryFault, Price } from '../prices/price.ts'
+import type { EndOfQuiet } from '../quiet-hours/quiet-hours.ts'
 
 import { type StatusCallback, type StoredRecipient, UNSETTLED } from '../rows/messages.ts'
 import type { MessageRow } from '../rows/rows.ts'
@@ -279,6 +280,8 @@ export interface Schedule {
   /** When the message is sent; null: now. */
   scheduled_at: Date | null
   expires_at: Date | null
+  /** The end of the quiet hours that set `scheduled_at`; null if none did. */
+  deferred_until: Date | null
 }
 
 /**
@@ -299,6 +302,26 @@ export function scheduleOf(
   return {
     scheduled_at,
     expires_at: expires_in ? new Date(due.getTime() + expires_in * 1000) : null,
+    deferred_until: null,
+  }
+}
+
+/**
+ * The schedule after the quiet hours of a recipient, if the message would be sent in them. The expiry keeps its distance. A
+ * deferral of at most a week may exceed the 35 days of a request.
+ */
+export function afterQuiet(
+  schedule: Schedule,
+  { endOfQuiet, recipient, at }: { endOfQuiet: EndOfQuiet | null; recipient: string; at: Date },
+): Schedule {
+  const { scheduled_at, expires_at } = schedule
+  const due = scheduled_at ?? at
+  const end = endOfQuiet?.(recipient, due) ?? null
+  if (end === null) return schedule
+  return {
+    scheduled_at: end,
+    expires_at: expires_at && new Date(expires_at.getTime() + end.getTime() - due.getTime()),
+    deferred_until: end,
   }
 }
 
@@ -343,6 +366,7 @@ export function newMessage(
     updated_at: at,
     scheduled_at: schedule.scheduled_at,
     expires_at: schedule.expires_at,
+    deferred_until: schedule.deferred_until,
     erased_at: null,
     status_callback: draft.status_callback ?? null,
     template: draft.template?.name ?? null,

@@ -7,8 +7,9 @@ import { LIMITS } from '../contract/limits.ts'
 import { bulks as endpoints } from '../contract/resources/bulk.ts'
 import type { Channel } from '../contract/resources/content.ts'
 import { sentBulkJson } from '../contract/resources/plain-send.ts'
-import type { UsedTemplate } from '../contract/resources/templates.ts'
+import type { TemplateCategory, UsedTemplate } from '../contract/resources/templates.ts'
 import type { PriceOf } from '../prices/price.ts'
+import type { QuietHoursOf } from '../quiet-hours/quiet-hours.ts'
 import type { BulkRejectionRow, BulkRow, MessageRow } from '../rows/rows.ts'
 import { addressesOf, SUPPRESSED_TEXT } from '../rules/recipients.ts'
 
@@ -20,6 +21,7 @@ import type { Storage } from '../storage/ports/storage.ts'
 import type { StatusCallbacks } from '../webhooks/status-callbacks.ts'
 import {
   acceptOne,
+  afterQuiet,
   debitFor,
   type IdempotentResult,
   idempotencyRecord,
@@ -44,6 +46,7 @@ export interface BulkParts extends SendRules {
   /** The status callback of a new message. */
   statusCallbacks: StatusCallbacks
   contacts: Pick<Contacts, 'forSending'>
+  quietHours: Pick<QuietHoursOf, 'endFor'>
   /** The maximum number of recipients of one request. */
   recipients_max: number
   /** The maximum of the decoded files of one e-mail together. */
@@ -70,6 +73,8 @@ export interface BulkDraft {
   retry_of: string | null
   /** The stored template of all its messages; absent for contents of the request. */
   template?: UsedTemplate | undefined
+  /** The category of its messages, for quiet hours. */
+  category: TemplateCategory
   /** The response is stored if there is a key. */
   idempotency: { route: string; request: unknown; key: string | undefined }
 }
@@ -80,18 +85,26 @@ export interface BulkDraft {
  * @throws SvcError if the bulk is refused. Nothing is stored then.
  */
 export async function acceptBulk(
-  { storage, runtime, quotas }: { storage: Storage; runtime: Runtime; quotas: TestQuotas },
+  {
+    storage,
+    runtime,
+    quotas,
+    quietHours,
+  }: Pick<BulkParts, 'storage' | 'runtime' | 'quotas' | 'quietHours'>,
   identity: KeyIdentity,
   bulkDraft: BulkDraft,
 ): Promise<IdempotentResult<SentBulk>> {
   const { workspace_id } = identity
+  const { channel, idempotency, template, category } = bulkDraft
+  let { drafts } = bulkDraft
+  const recipients = () => drafts.map(({ to }) => to)
+  const endOfQuiet = await quietHours.endFor(identity, { category, channel, recipients })
   const bulk_id = runtime.id()
   const at = runtime.now()
-  const { channel, idempotency, template } = bulkDraft
-  let { drafts } = bulkDraft
   let messages = await inTurns(drafts, (draft) => {
     const { to: recipient, recipients, content, metadata, price } = draft
-    const { schedule, sender } = bulkDraft.sendingOf(draft)
+    const { schedule: asked, sender } = bulkDraft.sendingOf(draft)
+    const schedule = afterQuiet(asked, { endOfQuiet, recipient, at })
     const message = { channel, sender, recipient, recipients, content, metadata, bulk_id, template }
     return newMessage(identity, message, { price, schedule, id: runtime.id(), at })
   })
@@ -217,13 +230,14 @@ function responseOf(
     duplicates,
     credits_used,
     created_at,
-    messages: messages.map(({ id, recipient, credits_used, segments }, i) => ({
+    messages: messages.map(({ id, recipient, credits_used, segments, deferred_until }, i) => ({
       index: (drafts[i] as RecipientDraft).index,
       message_id: id,
       to: recipient,
       status: 'queued',
       credits_used,
       segments,
+      ...(deferred_until !== null && { deferred_until }),
     })),
     errors: errorsOf(faults),
   }

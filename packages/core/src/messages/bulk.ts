@@ -12,7 +12,7 @@ import { priceForSeveral } from '../prices/price.ts'
 import type { BulkRejectionRow, BulkRow, MessageRow } from '../rows/rows.ts'
 import type { Accepted } from '../runtime/tracing.ts'
 import type { FileOfMessage } from '../storage/ports/stores.ts'
-import { bulkOf, sourceOf } from '../templates/use-template.ts'
+import { bulkOf, CATEGORY_DEFAULT, sourceOf, templateOf } from '../templates/use-template.ts'
 import { type IdempotentResult, scheduleOf, storedResponse, watchAccepts } from './acceptance.ts'
 import { acceptBulk, type BulkDraft, type BulkParts, replay, type SentBulk } from './bulk-accept.ts'
 import { type RecipientDraft, type RejectedRecipient, recipientsOf } from './bulk-recipients.ts'
@@ -94,7 +94,7 @@ export interface Bulks<F extends Form = 'given'> {
    * Sends, as a new bulk, each message that failed before a provider accepted it and was refunded. Does not send canceled or
    * erased messages. Does not send messages that stay paid: a provider accepted them and then did not deliver them, or may
    * have them (`outcome_unknown`). The new messages have the same text, metadata and time to live, the current prices, one
-   * debit, and no schedule. Recipients that are suppressed now are rejected. A bulk is retried once: a repeated call within 24
+   * debit, and no schedule, except by quiet hours. Recipients that are suppressed now are rejected. A bulk is retried once: a repeated call within 24
    * hours returns the same result.
    * @throws SvcError like `get` and `send`; `validation_error` if there is nothing to send, or if messages of the bulk are
    * still queued.
@@ -191,6 +191,7 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
       idempotency,
       retry_of: null,
       template: source?.used,
+      category: source?.category ?? CATEGORY_DEFAULT,
     })
   }
 
@@ -217,6 +218,7 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
       list: 'emails',
       idempotency,
       retry_of: null,
+      category: CATEGORY_DEFAULT,
     })
   }
 
@@ -242,6 +244,7 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
       ...retryDraft(parts, retryable, { at: runtime.now(), files }),
       idempotency,
       retry_of: bulkId,
+      ...(await templateOf(storage.read, retryable[0] as MessageRow)),
     })
   }
 
@@ -337,7 +340,7 @@ function retryDraft(
   { priceOf, countryFault }: Pick<BulkParts, 'priceOf' | 'countryFault'>,
   messages: readonly MessageRow[],
   { at, files }: { at: Date; files: readonly FileOfMessage[] },
-): Omit<BulkDraft, 'channel' | 'retry_of' | 'idempotency'> {
+): Omit<BulkDraft, 'channel' | 'retry_of' | 'idempotency' | 'template' | 'category'> {
   const drafts: RecipientDraft[] = []
   const rejected: RejectedRecipient[] = []
   for (const [index, row] of messages.entries()) {
@@ -381,6 +384,7 @@ function retrySending(
   const schedule = {
     scheduled_at: null,
     expires_at: ttl_ms === null ? null : new Date(at.getTime() + ttl_ms),
+    deferred_until: null,
   }
   return { schedule, sender }
 }

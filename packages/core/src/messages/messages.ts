@@ -15,15 +15,22 @@ import {
 } from '../contract/resources/messages.ts'
 import { sentJson } from '../contract/resources/plain-send.ts'
 import type { SendRequest, TemplateRequest } from '../contract/resources/send-request.ts'
-import type { UsedTemplate } from '../contract/resources/templates.ts'
 import { priceForSeveral } from '../prices/price.ts'
 import type { StatusCallbackRequest } from '../rows/messages.ts'
 import type { MessageRow } from '../rows/rows.ts'
 import { SUPPRESSED_TEXT } from '../rules/recipients.ts'
 import type { Accepted } from '../runtime/tracing.ts'
-import { bulkOf, filledRequest, sourceOf, type TemplateSource } from '../templates/use-template.ts'
+import {
+  bulkOf,
+  CATEGORY_DEFAULT,
+  filledRequest,
+  sourceOf,
+  type TemplateSource,
+  templateOf,
+} from '../templates/use-template.ts'
 import {
   acceptOne,
+  afterQuiet,
   debitFor,
   faultOf,
   type IdempotentResult,
@@ -206,14 +213,14 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
     if (known !== null) return replay(known)
     const source = await sourceOf(storage.read, identity.workspace_id, given)
     const request = filledRequest(given, source)
-    return send(identity, request, { ...options, compared }, source.used)
+    return send(identity, request, { ...options, compared }, source)
   }
 
   async function send(
     identity: KeyIdentity,
     given: SendRequest,
     options: SendOptions & DoorOptions,
-    template: UsedTemplate | null = null,
+    source: TemplateSource | null = null,
   ): Promise<IdempotentResult<Sent> & { row?: MessageRow }> {
     const takesFiles = given.channel === 'email' && hasFiles(given.content)
     const request = takesFiles
@@ -230,7 +237,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
     const { channel, content, metadata = {} } = request
     const recipients = recipientsOfOne(request)
     const [{ address: to }] = recipients
-    const schedule = scheduleOf(request, at)
+    const asked = scheduleOf(request, at)
     const price = priceForSeveral(priceOf(channel, content)(to), recipients.length)
     const checked = faultOf(parts, identity, request, recipients)
     const fault =
@@ -249,6 +256,14 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
     const status_callback =
       callback === undefined ? null : await parts.statusCallbacks(identity, callback)
     await sequences?.check(identity, channel, [to])
+    const quiet = parts.quietHours.endFor(identity, {
+      category: source?.category ?? CATEGORY_DEFAULT,
+      channel,
+      recipients: () => [to],
+    })
+    const endOfQuiet = quiet instanceof Promise ? await quiet : quiet
+    const schedule = afterQuiet(asked, { endOfQuiet, recipient: to, at })
+    const template = source?.used ?? null
     const several = recipients.length > 1 ? recipients : undefined
     const stored = takesFiles
       ? await storeFiles(parts, identity.workspace_id, content)
@@ -275,6 +290,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       credits_used: message.credits_used,
       created_at: at,
       ...(template !== null && { template }),
+      ...(schedule.deferred_until !== null && { deferred_until: schedule.deferred_until }),
     }
     const reference = { type: 'message', id } as const
     const accepting = {
@@ -447,10 +463,20 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       return shown(message)
     },
     async reschedule(viewer, message_id, { scheduled_at }) {
-      const { workspace_id } = await byId(viewer, message_id)
+      const row = await byId(viewer, message_id)
+      const { workspace_id, channel, recipient, livemode } = row
       const at = runtime.now()
-      scheduleOf({ scheduled_at }, at)
-      const request = { workspace_id, message_id, scheduled_at, at }
+      const asked = scheduleOf({ scheduled_at }, at)
+      const { category } = await templateOf(storage.read, row)
+      const endOfQuiet = await parts.quietHours.endFor(
+        { workspace_id, mode: livemode ? 'live' : 'test' },
+        { category, channel, recipients: () => [recipient] },
+      )
+      const { deferred_until } = afterQuiet(asked, { endOfQuiet, recipient, at })
+      const request = {
+        ...{ workspace_id, message_id, deferred_until, at },
+        scheduled_at: deferred_until ?? scheduled_at,
+      }
       const outcome = await storage.hot.reschedule(request)
       const message = await byId(workspace_id, message_id)
       if (outcome === 'is_call') throw invalid('id', 'A call cannot be rescheduled')

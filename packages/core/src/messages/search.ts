@@ -156,7 +156,8 @@ export function shownShort(row: ShortMessageRow): ShortMessage {
 
 /**
  * The record of a message. `recipients` is present only for a message with several recipients, `duration_s` only for a
- * call that ended, and `template` only for a message from a stored template.
+ * call that ended, `template` only for a message from a stored template, and `deferred_until` only for one that quiet hours
+ * deferred.
  */
 function recordOf<Shown extends ShortMessage['content']>(
   {
@@ -166,6 +167,7 @@ function recordOf<Shown extends ShortMessage['content']>(
     template: name,
     template_version: version,
     template_locale: locale,
+    deferred_until,
     ...row
   }: ShortMessageRow,
   content: Shown,
@@ -173,12 +175,14 @@ function recordOf<Shown extends ShortMessage['content']>(
   // Changed in place, because to spread a rest object takes three times as long as to make it.
   const record = Object.assign<Omit<typeof row, 'content'>, { content: Shown }>(row, { content })
   const isFromTemplate = name !== null && version !== null && locale !== null
-  if (duration_s === null && recipients === null && !isFromTemplate) return record
+  const isPlain = duration_s === null && recipients === null && deferred_until === null
+  if (isPlain && !isFromTemplate) return record
   return {
     ...record,
     ...(duration_s !== null && { duration_s }),
     ...(recipients !== null && { recipients: recipients.map(shownRecipient) }),
     ...(isFromTemplate && { template: { name, version, locale } }),
+    ...(deferred_until !== null && { deferred_until }),
   }
 }
 

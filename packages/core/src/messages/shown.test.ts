@@ -26,7 +26,7 @@ it('replaces the content of attachments by their size', () => {
 it('returns other messages unchanged', () => {
   const message = make.message('w1')
   const { recipients: _, tags: __, duration_s: ___, ...others } = message
-  const { template: ____, template_version, template_locale, ...record } = others
-  expect([template_version, template_locale]).toEqual([null, null])
+  const { template: ____, template_version, template_locale, deferred_until, ...record } = others
+  expect([template_version, template_locale, deferred_until]).toEqual([null, null, null])
   expect(shown(message)).toStrictEqual(record)
 })

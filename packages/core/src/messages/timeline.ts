@@ -5,6 +5,7 @@ import type { DeliveryRow, MessageAttemptRow, MessageRow } from '../rows/rows.ts
 import { HOUR_MS, hourOf, startOfDay } from '../rules/count-changes.ts'
 import type { Entry } from '../rules/decide.ts'
 import { type NextAttempt, nextAttempt } from '../rules/delivery-times.ts'
+import { RESCHEDULED } from '../rules/reschedule.ts'
 import { advance, type Reported, STATUS_EVENTS, STATUSES } from '../rules/settlement.ts'
 import { reportsOf, type StatusReport } from '../rules/step.ts'
 import type { Storage } from '../storage/ports/storage.ts'
@@ -55,7 +56,7 @@ const RANKS = ['queued', 'charged', 'attempt', 'status', 'booked', 'webhook'] as
  * entry is sorted by the later of two times: its own time and the time of its cause.
  */
 export function timelineFrom(
-  { created_at }: Pick<MessageRow, 'created_at'>,
+  { created_at, deferred_until }: Pick<MessageRow, 'created_at' | 'deferred_until'>,
   { attempts, reports, entries, deliveries }: History,
 ): TimelineEntry[] {
   const placed: { entry: TimelineEntry; ms: number; rank: number }[] = []
@@ -84,7 +85,19 @@ export function timelineFrom(
     first_ms ??= attempts_ms
   }
 
-  for (const report of reports.filter(({ applied, status }) => applied && status === 'queued')) {
+  const requeued = reports.filter(({ applied, status }) => applied && status === 'queued')
+  // A message with a new time has the end of its quiet hours in the report of that change.
+  if (deferred_until !== null && requeued.every(({ error_code }) => error_code !== RESCHEDULED)) {
+    place('charged', charged_ms, {
+      at: created_at,
+      kind: 'status',
+      status: 'queued',
+      applied: true,
+      error_code: 'quiet_hours',
+      error_message: `Deferred by quiet hours to ${deferred_until.toISOString()}`,
+    })
+  }
+  for (const report of requeued) {
     place('attempt', charged_ms, { ...report, kind: 'status' })
   }
 

@@ -124,6 +124,8 @@ export function messageTables(d: Dialect) {
       template: d.text(),
       template_version: d.int(),
       template_locale: d.text(),
+      /** The end of the quiet hours that set `scheduled_at`; null for most messages. */
+      deferred_until: d.time(),
     },
     (t) => [
       d.primaryKey({ columns: [t.workspace_id, t.id] }),

@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm'
+import type { QuietHours } from '../contract/resources/workspaces.ts'
 import type { Dialect } from './dialect.ts'
 import type { Sealed } from './sealed.ts'
 
@@ -24,6 +25,10 @@ export function accountTables(d: Dialect) {
       verification_daily_credits: d.units(),
       /** The countries to whose numbers one-time codes are sent, as ISO 3166-1 codes; null: all. */
       verification_countries: d.json<string[]>(),
+      /** The local times at which messages wait; null: none. */
+      quiet_hours: d.json<QuietHours[]>(),
+      /** The IANA zone of recipients whose own zone is not known; null: UTC. */
+      time_zone: d.text(),
       created_at: d.time().notNull(),
       updated_at: d.time().notNull(),
     },

@@ -26,7 +26,13 @@ const queued = {
 } as MessageQueueRow
 
 function plan(scheduled_at: Date, state: Partial<RescheduleState> = {}) {
-  const request = { workspace_id: 'w1', message_id: 'm1', scheduled_at, at: AT }
+  const request = {
+    workspace_id: 'w1',
+    message_id: 'm1',
+    scheduled_at,
+    deferred_until: null,
+    at: AT,
+  }
   return planReschedule(request, { message, queued, ...state }, { newId: () => 'e1' })
 }
 
@@ -40,6 +46,7 @@ describe('planReschedule', () => {
           id: 'm1',
           scheduled_at: later(7_200_000),
           expires_at: null,
+          deferred_until: null,
           updated_at: AT,
         },
         queued: { message_id: 'm1', due_at: later(7_200_000), set_at: AT },

@@ -5,6 +5,8 @@ export interface RescheduleRequest {
   message_id: string
   /** The new time; a time before `at` means now. */
   scheduled_at: Date
+  /** The end of the quiet hours that set `scheduled_at`; null if none did. */
+  deferred_until: Date | null
   at: Date
 }
 
@@ -12,7 +14,12 @@ export interface RescheduleRequest {
 export type RescheduleOutcome = 'rescheduled' | 'not_waiting' | 'is_call' | 'not_found'
 
 /** The columns of a message that rescheduling writes. */
-export const RESCHEDULED_COLUMNS = ['scheduled_at', 'expires_at', 'updated_at'] as const
+export const RESCHEDULED_COLUMNS = [
+  'scheduled_at',
+  'expires_at',
+  'deferred_until',
+  'updated_at',
+] as const
 
 /** The columns of a queue row that rescheduling writes. */
 export const REQUEUED_COLUMNS = ['due_at', 'set_at'] as const
@@ -33,7 +40,7 @@ export interface ReschedulePlan {
 
 /** Plans the new time of a message, if no worker has begun to send it. An expiry keeps its distance from the time. */
 export function planReschedule(
-  { workspace_id, message_id, scheduled_at, at }: RescheduleRequest,
+  { workspace_id, message_id, scheduled_at, deferred_until, at }: RescheduleRequest,
   { message, queued }: RescheduleState,
   { newId }: { newId: () => string },
 ): { outcome: RescheduleOutcome; plan: ReschedulePlan | null } {
@@ -58,6 +65,7 @@ export function planReschedule(
         scheduled_at: due_at,
         expires_at:
           expires_at && new Date(due_at.getTime() + expires_at.getTime() - before.getTime()),
+        deferred_until,
         updated_at: at,
       },
       queued: { message_id, due_at, set_at: at },
@@ -68,7 +76,7 @@ export function planReschedule(
         status: 'queued',
         applied: true,
         error_code: RESCHEDULED,
-        error_message: `Rescheduled to ${due_at.toISOString()}`,
+        error_message: `Rescheduled${deferred_until === null ? '' : ' and deferred by quiet hours'} to ${due_at.toISOString()}`,
         at,
       },
     },

@@ -23,7 +23,7 @@ import { contentTemplate } from '../rules/template.ts'
 import { textOfHtml } from '../rules/text-of-html.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
-import { previewOf } from './use-template.ts'
+import { CATEGORY_DEFAULT, previewOf } from './use-template.ts'
 
 /** Stored templates of messages: drafts, and versions that never change. */
 export interface Templates<F extends Form = 'given'> {
@@ -425,7 +425,7 @@ async function latestOf(
 
 function newDraft({
   description = null,
-  category = 'transactional',
+  category = CATEGORY_DEFAULT,
   variables,
   variants,
   default_locale = (variants[0] as StoredVariant).locale,

@@ -11,13 +11,14 @@ import {
 } from '../contract/resources/content.ts'
 import type { SendRequest, TemplateRequest } from '../contract/resources/send-request.ts'
 import type {
+  TemplateCategory,
   TemplatePreview,
   TemplateUse,
   TemplateValue,
   TemplateVariable,
   UsedTemplate,
 } from '../contract/resources/templates.ts'
-import type { TemplateVersionRow } from '../rows/rows.ts'
+import type { MessageRow, TemplateVersionRow } from '../rows/rows.ts'
 import type { StoredVariant } from '../rows/templates.ts'
 import { contentTemplate, type LookUp, namesOf } from '../rules/template.ts'
 import { countSegments, encodingOf } from '../sms/segments.ts'
@@ -26,12 +27,16 @@ import type { Reads } from '../storage/ports/storage.ts'
 /** What a message reads of a version. */
 type VersionContent = Pick<
   TemplateVersionRow,
-  'name' | 'version' | 'variables' | 'variants' | 'default_locale' | 'plain_texts'
+  'name' | 'version' | 'category' | 'variables' | 'variants' | 'default_locale' | 'plain_texts'
 >
+
+/** The category of a message without a template, as of a template that names none. */
+export const CATEGORY_DEFAULT: TemplateCategory = 'transactional'
 
 /** A stored template for one channel and one locale, with the values of a request. */
 export interface TemplateSource {
   used: UsedTemplate
+  category: TemplateCategory
   /** The content with its placeholders. */
   content: Content
   /** The values of the request, or else the declared fallbacks. */
@@ -63,6 +68,7 @@ function sourceIn(
   const fallbacks = new Map(row.variables.map(({ name, fallback }) => [name, fallback ?? null]))
   return {
     used: { name: row.name, version: row.version, locale: variant.locale },
+    category: row.category,
     content: withPlainText(row, variant),
     lookUp: (name) => own(variables, name) ?? fallbacks.get(name) ?? null,
   }
@@ -161,6 +167,26 @@ function withPlainText(
 ): Content {
   const text = channel === 'email' && Object.hasOwn(plain_texts, locale) && plain_texts[locale]
   return text ? ({ ...content, text } as Content) : content
+}
+
+/**
+ * The template of a stored message, and its category: of a version that was removed `marketing`, so that the message is not
+ * sent too early.
+ */
+export async function templateOf(
+  { templates }: Pick<Reads, 'templates'>,
+  {
+    workspace_id,
+    template: name,
+    template_version: version,
+    template_locale: locale,
+  }: Pick<MessageRow, 'workspace_id' | 'template' | 'template_version' | 'template_locale'>,
+): Promise<{ template: UsedTemplate | undefined; category: TemplateCategory }> {
+  if (name === null || version === null || locale === null) {
+    return { template: undefined, category: CATEGORY_DEFAULT }
+  }
+  const row = await templates.version(workspace_id, name, version)
+  return { template: { name, version, locale }, category: row?.category ?? 'marketing' }
 }
 
 async function missing(

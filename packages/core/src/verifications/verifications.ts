@@ -236,6 +236,8 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
         schedule: {
           scheduled_at: null,
           expires_at: new Date(at.getTime() + row.expires_in * 1000),
+          // Quiet hours do not defer codes.
+          deferred_until: null,
         },
         id: runtime.id(),
         at,

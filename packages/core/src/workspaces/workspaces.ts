@@ -5,6 +5,8 @@ import type { Slice } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { emailKey } from '../contract/fields/email-address.ts'
 import { type Units, units } from '../contract/fields/units.ts'
+import { LIMITS } from '../contract/limits.ts'
+import { TEMPLATE_CATEGORIES } from '../contract/resources/templates.ts'
 import type {
   workspaces as endpoints,
   Workspace,
@@ -13,6 +15,7 @@ import type {
 import { COUNTRIES } from '../prices/price.ts'
 import type { AccountTokenRow, WorkspaceRow } from '../rows/rows.ts'
 import type { Account } from '../rules/decide.ts'
+import { freeMinutes, isTimeZone } from '../rules/quiet-hours.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { SecondFactors } from '../second-factor/second-factor.ts'
 import type { Storage } from '../storage/ports/storage.ts'
@@ -89,6 +92,7 @@ export function createWorkspaces({
   signupCredits,
   signupCreditsOn = 'signup',
   limits = {},
+  onChanged,
 }: {
   storage: Storage
   runtime: Runtime
@@ -102,6 +106,8 @@ export function createWorkspaces({
   signupCreditsOn?: SignupCreditsOn
   /** The limits of a new workspace. */
   limits?: Partial<Pick<Account, 'daily_limit' | 'low_balance'>>
+  /** Called after each change of a workspace. */
+  onChanged?: (workspaceId: string) => void
 }): Workspaces<'decoded'> {
   async function withAccount(row: WorkspaceRow): Promise<Workspace> {
     const account = await storage.read.credits.account(row.id)
@@ -232,6 +238,7 @@ export function createWorkspaces({
         const { low_balance, ...change } = request
         const at = runtime.now()
         checkCountries(change.verification_countries)
+        checkQuietHours(change)
         await storage.write(async ({ workspaces, lowBalances, audit }) => {
           await workspaces.change(workspaceId, change, at)
           if (low_balance !== undefined) await lowBalances.set(workspaceId, low_balance, at)
@@ -242,6 +249,7 @@ export function createWorkspaces({
           } as const
           await audit.record(auditRow(runtime, actor, updated))
         })
+        onChanged?.(workspaceId)
       }
       return account(workspaceId)
     },
@@ -278,6 +286,8 @@ function newWorkspace(
     owner_name: null,
     verification_daily_credits: null,
     verification_countries: null,
+    quiet_hours: null,
+    time_zone: null,
     created_at: at,
     updated_at: at,
   }
@@ -288,6 +298,22 @@ function checkCountries(countries: readonly string[] | null | undefined): void {
   const unknown = countries?.find((code) => !COUNTRIES.has(code))
   if (unknown === undefined) return
   throw invalid('verification_countries', `"${unknown}" is not a country code`)
+}
+
+/** @throws SvcError `validation_error` for hours that leave too little of the week, and for an unknown zone. */
+function checkQuietHours({ quiet_hours, time_zone }: Body<typeof endpoints.update_account>): void {
+  for (const category of TEMPLATE_CATEGORIES) {
+    const hours = (quiet_hours ?? []).filter((one) => one.category === category)
+    if (freeMinutes(hours) < LIMITS.quiet_hours_free_minutes) {
+      throw invalid(
+        'quiet_hours',
+        `The quiet hours for ${category} messages must leave ${LIMITS.quiet_hours_free_minutes / 60} hours of each week free`,
+      )
+    }
+  }
+  if (time_zone && !isTimeZone(time_zone)) {
+    throw invalid('time_zone', `"${time_zone}" is not an IANA time zone, such as Europe/Berlin`)
+  }
 }
 
 function workspaceOf(row: WorkspaceRow, account: Account): Workspace {

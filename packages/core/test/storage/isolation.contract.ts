@@ -307,6 +307,7 @@ export function isolationContract(open: OpenStorage): void {
           byIds: () => contacts.byIds(asker, [contact.id]),
           holding: () => contacts.holding(asker, keys),
           names: () => contacts.names(asker, keys),
+          attributes: () => contacts.attributes(asker, keys),
           list: () => contacts.list(asker, part, EVERYTHING),
           count: () => contacts.count(asker, part),
           tags: () => contacts.tags(asker, { limit: 10 }),

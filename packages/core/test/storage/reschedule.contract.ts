@@ -15,8 +15,11 @@ export function rescheduleContract(open: OpenStorage): void {
     workspace_id: string,
     message_id: string,
     scheduled_at: Date,
-  ): Promise<RescheduleOutcome> =>
-    bench.storage.hot.reschedule({ workspace_id, message_id, scheduled_at, at: bench.clock.now() })
+    deferred_until: Date | null = null,
+  ): Promise<RescheduleOutcome> => {
+    const times = { scheduled_at, deferred_until, at: bench.clock.now() }
+    return bench.storage.hot.reschedule({ workspace_id, message_id, ...times })
+  }
 
   it('moves a scheduled message to a later time, and writes its history', async () => {
     const workspaceId = await bench.workspace(3)
@@ -36,6 +39,22 @@ export function rescheduleContract(open: OpenStorage): void {
     expect(await bench.claimMessages()).toEqual([])
     bench.clock.advance(HOUR_MS)
     expect(only(await bench.claimMessages()).message_id).toBe(message.id)
+  })
+
+  it('stores the end of the quiet hours that set the time, and removes it with the next time', async () => {
+    const workspaceId = await bench.workspace(3)
+    const { id } = await bench.queued(workspaceId, { scheduled_at: inMs(HOUR_MS) })
+    const end = inMs(3 * HOUR_MS)
+    expect(await reschedule(workspaceId, id, end, end)).toBe('rescheduled')
+    expect(await bench.message(workspaceId, id)).toMatchObject({
+      scheduled_at: end,
+      deferred_until: end,
+    })
+    const [report] = await bench.reportsOf(workspaceId, id)
+    const text = `Rescheduled and deferred by quiet hours to ${end.toISOString()}`
+    expect(report?.error_message).toBe(text)
+    await reschedule(workspaceId, id, inMs(HOUR_MS))
+    expect((await bench.message(workspaceId, id)).deferred_until).toBeNull()
   })
 
   it('makes a message with a past time due now', async () => {

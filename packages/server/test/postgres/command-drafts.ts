@@ -73,6 +73,11 @@ const TEXTS = [
   'z'.repeat(1_500),
 ]
 const NAMES = ['Main', 'main', 'Żółw & Söhne 🐢', 'İstanbul ıI']
+/** Quiet hours that begin and end within the stream, in UTC and in East Africa. */
+const QUIET_HOURS = [
+  { category: 'transactional', start: '09:00', end: '09:02' },
+  { category: 'transactional', start: '12:01', end: '12:03', days: ['mon'] },
+]
 const PHONES = ['+255700000001', '+15005550001', '+15005550002', '+15005550007', '+15005550008']
 /** Numbers of contacts, who may unsubscribe. The recipients that each bulk needs are not among them. */
 const CONTACT_PHONES = PHONES.filter((phone) => phone !== '+15005550001')
@@ -228,6 +233,8 @@ export function draftsFrom(
         ...(once(2) && { phone: pick(['+255700000002', null]), country: pick(['KE', null]) }),
         // Below every balance: otherwise the notification would take its ids in another order.
         ...(once(2) && { low_balance: pick([999_999_999, null]) }),
+        ...(once(3) && { quiet_hours: pick([QUIET_HOURS, null, null]) }),
+        ...(once(3) && { time_zone: pick(['Asia/Kathmandu', 'Berlin', null]) }),
       },
     }),
     'members.update': ({ members }) => ({
@@ -400,7 +407,7 @@ function contactDrafts(
   const traits = () => ({
     ...(once(2) && { name: pick(NAMES) }),
     ...(once(2) && { tags: pick([['vip'], ['vip', 'Żółw'], []]) }),
-    ...(once(2) && { attributes: pick(METADATA) }),
+    ...(once(2) && { attributes: pick([...METADATA, { time_zone: 'Africa/Nairobi' }]) }),
     // Rare, so that recipients remain.
     ...(once(8) && {
       subscriptions: pick([{ sms: 'unsubscribed' }, { email: 'unsubscribed', sms: 'subscribed' }]),

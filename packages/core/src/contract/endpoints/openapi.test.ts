@@ -149,6 +149,7 @@ describe('the document', () => {
       'Message',
       'Pagination',
       'PushedTemplate',
+      'QuietHours',
       'ReceivedMessage',
       'Session',
       'SignInLink',

@@ -112,6 +112,9 @@ const accepted = z.object({
       status: z.literal('queued'),
       credits_used: unchecked.credits,
       segments: unchecked.integer.nullable(),
+      deferred_until: timestamp.exactOptional().meta({
+        description: 'Only for a message that waits for the end of quiet hours: when it is sent.',
+      }),
     }),
   ),
   errors: z.array(z.object(rejected)),

@@ -67,6 +67,10 @@ export const message = z
     template: usedTemplate.exactOptional().meta({
       description: 'Only for a message from a stored template. `content` is the filled-in text.',
     }),
+    deferred_until: timestamp.exactOptional().meta({
+      description:
+        'Only for a message that quiet hours deferred: their end. It is also its `scheduled_at`.',
+    }),
     erased_at: timestamp.nullable().meta({
       description:
         'When recipient, content and metadata were erased: `recipient` is then `erased`, `content` and `metadata` are empty.',

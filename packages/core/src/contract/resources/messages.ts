@@ -71,6 +71,9 @@ export const messagesFor = ({ voice, attachments_max_bytes }: ApiOptions) =>
         template: usedTemplate.exactOptional().meta({
           description: 'Only for a message from a template: its version and locale.',
         }),
+        deferred_until: timestamp.exactOptional().meta({
+          description: 'Only for a message that waits for the end of quiet hours: when it is sent.',
+        }),
       }),
       summary: 'Send one message',
       description:

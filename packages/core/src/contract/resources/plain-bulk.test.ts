@@ -97,14 +97,16 @@ describe('a plain recipient', () => {
 it('the data of a bulk is written as its schema writes it', () => {
   const count = fc.nat(10_000)
   const amount = fc.integer({ min: 0, max: UNITS_MAX }).map(units)
-  const message = fc.record({
+  const date = fc.date({ min: new Date(0), max: new Date('9999-12-31'), noInvalidDate: true })
+  const required = {
     index: count,
     message_id: fc.uuid(),
     to: fc.string({ unit: anyCharacter }),
     status: fc.constant('queued' as const),
     credits_used: amount,
     segments: fc.option(count),
-  })
+  }
+  const message = fc.oneof(fc.record(required), fc.record({ ...required, deferred_until: date }))
   const error = fc.record({
     index: count,
     to: fc.option(fc.string({ unit: anyCharacter })),
@@ -119,7 +121,7 @@ it('the data of a bulk is written as its schema writes it', () => {
     rejected: count,
     duplicates: count,
     credits_used: amount,
-    created_at: fc.date({ min: new Date(0), max: new Date('9999-12-31'), noInvalidDate: true }),
+    created_at: date,
     messages: fc.array(message, { maxLength: 5 }),
     errors: fc.array(error, { maxLength: 3 }),
   })

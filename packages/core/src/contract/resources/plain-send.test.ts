@@ -158,17 +158,20 @@ describe('a plain e-mail', () => {
 })
 
 it('the data of a send is written as its schema writes it', () => {
+  const date = fc.date({ min: new Date(0), max: new Date('9999-12-31'), noInvalidDate: true })
   fc.assert(
     fc.property(
       fc.uuid(),
       fc.integer({ min: 0, max: UNITS_MAX }),
-      fc.date({ min: new Date(0), max: new Date('9999-12-31'), noInvalidDate: true }),
-      (message_id, amount, created_at) => {
+      date,
+      fc.option(date, { nil: undefined }),
+      (message_id, amount, created_at, deferred_until) => {
         const data = {
           message_id,
           status: 'queued',
           credits_used: units(amount),
           created_at,
+          ...(deferred_until && { deferred_until }),
         } as const
         expect(sentJson(data)).toBe(JSON.stringify(send.data.encode(data)))
       },

@@ -112,13 +112,18 @@ export function sentJson(data: {
   credits_used: Units
   created_at: Date
   template?: UsedTemplate
+  deferred_until?: Date
 }): string {
-  const { message_id, credits_used, created_at, template } = data
-  return `{"message_id":"${message_id}","status":"queued","credits_used":${creditsOf(credits_used)},"created_at":"${created_at.toISOString()}"${templateJson(template)}}`
+  const { message_id, credits_used, created_at, template, deferred_until } = data
+  return `{"message_id":"${message_id}","status":"queued","credits_used":${creditsOf(credits_used)},"created_at":"${created_at.toISOString()}"${templateJson(template)}${deferralJson(deferred_until)}}`
 }
 
 function templateJson(template: UsedTemplate | undefined): string {
   return template === undefined ? '' : `,"template":${JSON.stringify(template)}`
+}
+
+function deferralJson(until: Date | undefined): string {
+  return until === undefined ? '' : `,"deferred_until":"${until.toISOString()}"`
 }
 
 /**
@@ -184,6 +189,7 @@ interface SentBulk {
     to: string
     credits_used: Units
     segments: number | null
+    deferred_until?: Date
   }[]
   errors: readonly unknown[]
   template?: UsedTemplate
@@ -193,8 +199,8 @@ interface SentBulk {
 export function sentBulkJson(data: SentBulk): string {
   const { bulk_id, total, accepted, rejected, duplicates, credits_used, created_at } = data
   const messages = data.messages.map(
-    ({ index, message_id, to, credits_used, segments }) =>
-      `{"index":${index},"message_id":"${message_id}","to":${JSON.stringify(to)},"status":"queued","credits_used":${creditsOf(credits_used)},"segments":${segments}}`,
+    ({ index, message_id, to, credits_used, segments, deferred_until }) =>
+      `{"index":${index},"message_id":"${message_id}","to":${JSON.stringify(to)},"status":"queued","credits_used":${creditsOf(credits_used)},"segments":${segments}${deferralJson(deferred_until)}}`,
   )
   const counts = `"total":${total},"accepted":${accepted},"rejected":${rejected},"duplicates":${duplicates}`
   return `{"bulk_id":"${bulk_id}","status":"queued",${counts},"credits_used":${creditsOf(credits_used)},"created_at":"${created_at.toISOString()}","messages":[${messages.join(',')}],"errors":${JSON.stringify(data.errors)}${templateJson(data.template)}}`

@@ -17,6 +17,8 @@ const row = {
   low_balance: null,
   verification_daily_credits: null,
   verification_countries: null,
+  quiet_hours: null,
+  time_zone: null,
   created_at: new Date('2026-05-04T09:30:00.000Z'),
   updated_at: new Date('2026-05-04T09:30:00.000Z'),
 } satisfies Workspace

@@ -2,6 +2,41 @@ import * as z from 'zod'
 import { endpoint } from '../endpoints/endpoint.ts'
 import { credits, email, phone, senderName, text, timestamp, uuid } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
+import { TEMPLATE_CATEGORIES } from './templates.ts'
+
+/** The days of a week, in its order. */
+export const WEEKDAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
+
+/** Local times between which no message of a category is sent. */
+export const quietHours = z
+  .strictObject({
+    category: z.enum(TEMPLATE_CATEGORIES).meta({
+      description:
+        'The category of the template of a message. A message without a template is `transactional`.',
+    }),
+    start: z
+      .string()
+      .regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/, 'start must be a time from 00:00 to 23:59')
+      .meta({ example: '21:00' }),
+    end: z
+      .string()
+      .regex(/^(?:(?:[01]\d|2[0-3]):[0-5]\d|24:00)$/, 'end must be a time from 00:00 to 24:00')
+      .meta({
+        example: '08:00',
+        description:
+          'The first minute after the quiet hours, on the next day if not after `start`.',
+      }),
+    days: z
+      .array(z.enum(WEEKDAYS))
+      .min(1)
+      .max(WEEKDAYS.length)
+      .optional()
+      .meta({ description: 'The days on which they begin; default: every day.' }),
+  })
+  .meta({ id: 'QuietHours' })
+
+/** Local times between which no message of a category is sent. */
+export type QuietHours = z.output<typeof quietHours>
 
 /** The record of a workspace. Source: interface, Workspace; contract section 2. */
 export const workspace = z
@@ -23,6 +58,10 @@ export const workspace = z
     verification_daily_credits: credits.nullable(),
     /** The countries to whose numbers one-time codes are sent; null: all. */
     verification_countries: z.array(z.string()).nullable(),
+    /** The local times at which messages wait; null: none. */
+    quiet_hours: z.array(quietHours).nullable(),
+    /** The IANA zone of recipients whose own zone is not known; null: UTC. */
+    time_zone: z.string().nullable(),
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -231,6 +270,21 @@ export const workspaces = {
           description:
             'The countries to whose numbers one-time codes are sent, as ISO 3166-1 codes; null: all. E-mail addresses have no country.',
         }),
+      quiet_hours: z
+        .array(quietHours)
+        .max(LIMITS.quiet_hours)
+        .nullable()
+        .optional()
+        .meta({
+          example: [{ category: 'marketing', start: '21:00', end: '08:00' }],
+          description:
+            'Messages that would be sent between these local times of their recipient wait until the end; null: none. One-time codes do not wait.',
+        }),
+      time_zone: text(LIMITS.time_zone_length).nullable().optional().meta({
+        example: 'Europe/Berlin',
+        description:
+          'The IANA zone of recipients whose own zone is not known: no attribute `time_zone` of a contact, and no number of a country with one zone. null: UTC.',
+      }),
     }),
     data: workspace,
     summary: 'Change the workspace of the token',

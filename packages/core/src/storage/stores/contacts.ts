@@ -86,6 +86,15 @@ export function contactStore(
       .where(isAmong(workspaceId, column, values))
   }
 
+  async function attributesAmong(workspaceId: string, column: PgColumn, values: readonly string[]) {
+    if (values.length === 0) return []
+    const { phone, email_key, attributes } = t
+    return db
+      .select({ phone, email_key, attributes })
+      .from(t)
+      .where(isAmong(workspaceId, column, values))
+  }
+
   async function insertTags(contacts: readonly ContactRow[]): Promise<void> {
     const rows = contacts.flatMap(({ workspace_id, id, tags }) =>
       tags.map((tag) => ({ workspace_id, tag, contact_id: id })),
@@ -113,6 +122,16 @@ export function contactStore(
           ...(await among(workspaceId, t.external_id, external_ids)),
         ]
         return [...new Map(found.map((row) => [row.id, row])).values()]
+      },
+      /** The attributes of the contacts that have one of the addresses. */
+      async attributes(
+        workspaceId: string,
+        { phones, email_keys }: Pick<ContactKeys, 'phones' | 'email_keys'>,
+      ): Promise<Pick<ContactRow, 'phone' | 'email_key' | 'attributes'>[]> {
+        return [
+          ...(await attributesAmong(workspaceId, t.phone, phones)),
+          ...(await attributesAmong(workspaceId, t.email_key, email_keys)),
+        ]
       },
       /** The names of the contacts that have one of the addresses, without the rest of the contacts. */
       async names(

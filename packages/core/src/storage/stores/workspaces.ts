@@ -15,7 +15,9 @@ export type WorkspaceChange = {
     | 'country'
     | 'sender_name'
     | 'verification_daily_credits'
-    | 'verification_countries']?: WorkspaceRow[K] | undefined
+    | 'verification_countries'
+    | 'quiet_hours'
+    | 'time_zone']?: WorkspaceRow[K] | undefined
 }
 
 export function workspaceStore(
@@ -27,6 +29,17 @@ export function workspaceStore(
     reads: {
       async byId(workspaceId: string): Promise<WorkspaceRow | null> {
         const [row] = await db.select().from(t).where(eq(t.id, workspaceId))
+        return row ?? null
+      },
+      /** The quiet hours, and the zone of recipients without one; null for a workspace that does not exist. */
+      async quietHours(
+        workspaceId: string,
+      ): Promise<Pick<WorkspaceRow, 'quiet_hours' | 'time_zone'> | null> {
+        const { quiet_hours, time_zone } = t
+        const [row] = await db
+          .select({ quiet_hours, time_zone })
+          .from(t)
+          .where(eq(t.id, workspaceId))
         return row ?? null
       },
       /** Addresses are compared in lower case. */

@@ -85,11 +85,8 @@ function faultOf({
 }) {
   // The new time of a reschedule is in the text.
   const text = (error_message ?? error_code)?.replace(/[\dT:.-]+Z$/, exactTime)
-  return (
-    text && (
-      <span class={/^(canceled|rescheduled)$/.test(error_code ?? '') ? '' : 'bad'}>{text}</span>
-    )
-  )
+  const isPlanned = /^(canceled|rescheduled|quiet_hours)$/.test(error_code ?? '')
+  return text && <span class={isPlanned ? '' : 'bad'}>{text}</span>
 }
 
 /** The requests of a delivery and their answers, loaded when they are shown first. `version`: changes with the delivery. */
