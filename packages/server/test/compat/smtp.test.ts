@@ -69,6 +69,45 @@ describe('a mail', () => {
     })
   })
 
+  it('takes its subject and texts from a stored template that a header names', async () => {
+    const variants = [
+      {
+        ...{ channel: 'email', locale: 'en' },
+        content: { subject: 'Order {{id}}', html: '<p>{{name|there}}</p>' },
+      },
+      { channel: 'sms', locale: 'de', content: { text: 'Bestellung {{id}}' } },
+      { channel: 'sms', locale: 'en', content: { text: 'Order {{id|-}}' } },
+    ]
+    const { templates } = stage.world.core
+    await templates.create(account.id, { name: 'order', default_locale: 'en', variants } as never)
+    await templates.publish(account.id, 'order')
+    const variables = { id: 'A1', name: 'Äsha' }
+    const headers = { 'X-Svc-Template': JSON.stringify({ name: 'order', variables }) }
+    const { response } = await stage.mailer(key).sendMail({
+      ...mail,
+      headers,
+      attachments: [{ filename: 'a.pdf', content: 'PDF', contentType: 'application/pdf' }],
+    })
+    expect(await messageOf(response)).toMatchObject({
+      content: {
+        ...{ subject: 'Order A1', html: '<p>Äsha</p>', text: 'Äsha' },
+        attachments: [{ filename: 'a.pdf' }],
+      },
+      template: { name: 'order', version: 1, locale: 'en' },
+    })
+    const sms = async (value: string) => {
+      const to = '+15005550006@sms.sandbox.svc'
+      return stage.mailer(key).sendMail({ ...mail, to, headers: { 'X-Svc-Template': value } })
+    }
+    expect((await messageOf((await sms('order')).response)).content).toEqual({ text: 'Order -' })
+    const german = JSON.stringify({ name: 'order', locale: 'de-AT', variables })
+    const { content } = await messageOf((await sms(german)).response)
+    expect(content).toEqual({ text: 'Bestellung A1' })
+    expect(await refusedWith(sms('other'))).toContain('No template has the name other')
+    expect(await refusedWith(sms('{'))).toContain('X-Svc-Template must be a JSON object')
+    expect(await refusedWith(sms('{"nam":"order"}'))).toMatch(/^5\d\d /)
+  })
+
   it('keeps its files', async () => {
     const { response } = await stage.mailer(key).sendMail({
       ...mail,

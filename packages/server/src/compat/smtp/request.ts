@@ -7,7 +7,7 @@ import {
   LIMITS,
 } from '@svc/core/contract'
 import type { ReadAttachment, ReadMail } from './read-mail.ts'
-import { type Refusal, refusal } from './reply.ts'
+import { refusal } from './reply.ts'
 
 /** The recipients of a mail: addresses, or one number for an SMS. */
 export type Recipients = { email: string[] } | { sms: string }
@@ -63,8 +63,13 @@ export function requestOf(
     ...(metadata && { metadata }),
     ...(scheduled_at !== undefined && { scheduled_at }),
   }
+  const template = templateOf(mail)
   const message =
-    'sms' in recipients ? smsOf(mail, recipients.sms) : emailOf(mail, recipients.email, domains)
+    'email' in recipients
+      ? emailOf(mail, recipients.email, { domains, template })
+      : template
+        ? { channel: 'sms', to: recipients.sms, template }
+        : smsOf(mail, recipients.sms)
   return { body: { ...message, ...options }, idempotency_key }
 }
 
@@ -77,7 +82,7 @@ function smsOf({ text = '' }: ReadMail, number: string): Record<string, unknown>
 function emailOf(
   mail: ReadMail,
   recipients: readonly string[],
-  { mail_domains }: InletDomains,
+  { domains: { mail_domains }, template }: { domains: InletDomains; template: object | undefined },
 ): Record<string, unknown> {
   const { subject, html, text, from, reply_to, attachments } = mail
   const { to, cc, bcc } = rolesOf(mail, recipients)
@@ -90,10 +95,13 @@ function emailOf(
     channel: 'email',
     to: to.length === 1 ? to[0] : to,
     ...(name && { from: name }),
+    ...(template && { template }),
     content: {
-      subject: subject || NO_SUBJECT,
-      ...(html && { html }),
-      ...(text && { text }),
+      ...(!template && {
+        subject: subject || NO_SUBJECT,
+        ...(html && { html }),
+        ...(text && { text }),
+      }),
       ...(sender && !isOwn && { from_address: sender.address }),
       ...(reply_to.length > 0 && { reply_to: reply_to.length === 1 ? reply_to[0] : reply_to }),
       ...(cc.length > 0 && { cc }),
@@ -161,6 +169,13 @@ function nameFor(content_type: string, index: number): string {
   return `attachment-${index + 1}${ending}`
 }
 
+/** The stored template that takes the place of the mail's subject and texts: a name, or a JSON object. */
+function templateOf({ own }: ReadMail): object | undefined {
+  const text = own['x-svc-template']?.trim()
+  if (text === undefined) return undefined
+  return text.startsWith('{') ? objectIn('X-Svc-Template', text) : { name: text }
+}
+
 /** The caller's metadata and the mail's `Message-ID`. */
 function metadataOf(mail: ReadMail, isRepeatable: boolean): object | undefined {
   const text = mail.own['x-svc-metadata']
@@ -168,22 +183,18 @@ function metadataOf(mail: ReadMail, isRepeatable: boolean): object | undefined {
   // Clients make a new Message-ID for each attempt, and a repeated send must be the same.
   const id = message_id && !isRepeatable ? { smtp_message_id: message_id.slice(0, 255) } : undefined
   if (text === undefined) return id
-  const metadata = parsed(text)
-  if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata)) {
-    throw notMetadata()
-  }
+  const metadata = objectIn('X-Svc-Metadata', text)
   const isFull = Object.keys(metadata).length >= LIMITS.metadata_keys
   return isFull || !id ? metadata : { ...id, ...metadata }
 }
 
-function parsed(text: string): unknown {
+/** @throws Refusal for a header that is no JSON object. */
+function objectIn(header: string, text: string): object {
   try {
-    return JSON.parse(text)
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
   } catch {
-    throw notMetadata()
+    // The refusal below names the header.
   }
-}
-
-function notMetadata(): Refusal {
-  return refusal('554 5.6.0', 'X-Svc-Metadata must be a JSON object')
+  throw refusal('554 5.6.0', `${header} must be a JSON object`)
 }
