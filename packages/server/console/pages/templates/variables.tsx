@@ -61,13 +61,16 @@ export function Variables({
           <section class="variable" key={i} aria-label={`Variable ${one.name || i + 1}`}>
             <TextInput label="Name" autofocus={one.name === ''} {...field('name')} />
             <Select label="Type" options={TYPES} {...field('type')} />
-            <Button
-              kind="quiet"
-              icon="trash"
-              label={`Remove the variable ${one.name}`}
-              disabled={!mayChange}
-              onClick={() => set({ variables: variables.filter((each) => each !== one) })}
-            />
+            {mayChange ? (
+              <Button
+                kind="quiet"
+                icon="trash"
+                label={`Remove the variable ${one.name}`}
+                onClick={() => set({ variables: variables.filter((each) => each !== one) })}
+              />
+            ) : (
+              <span />
+            )}
             {one.type === 'boolean' ? (
               <>
                 <Select label="Fallback" options={ANSWERS} {...field('fallback')} />
