@@ -195,7 +195,8 @@ async function editTemplate(
   await page
     .getByLabel('HTML')
     .fill(
-      '<style>@media (prefers-color-scheme: dark) { body { background: #000 } }</style>' +
+      '<link rel="stylesheet" href="https://example.com/a.css">' +
+        '<style>@media (prefers-color-scheme: dark) { body { background: #000 } }</style>' +
         '<h1 style="color: rgb(100, 110, 120)">Hi {{name}}</h1><script>alert(4)</script>',
     )
   const mail = preview.frameLocator('iframe')
@@ -232,7 +233,7 @@ async function editTemplate(
   await dialog.getByRole('button', { name: 'Publish', exact: true }).click()
   await page.getByText('version 1', { exact: true }).waitFor()
   await page.getByRole('tab', { name: 'SMS' }).click()
-  await page.getByLabel('Text', { exact: true }).fill('{{name}}: {{order}}')
+  await typeDuringSave(page, '{{name}}: {{order}}')
   await templates.update(name, { description: 'Of a colleague' })
   await page.getByRole('button', { name: 'Publish…' }).click()
   await dialog.getByRole('button', { name: 'Overwrite' }).click()
@@ -276,6 +277,35 @@ async function editTemplate(
   await other.getByText('The name of a template must be').waitFor()
   await other.locator('[aria-invalid]:focus').waitFor()
   await other.close()
+}
+
+/** Saves a template and types a text before the answer: the text stays, and is not saved. */
+async function typeDuringSave(page: Page, text: string): Promise<void> {
+  const place = '**/api/v1/templates/*'
+  const field = page.getByLabel('Text', { exact: true })
+  let goOn = () => {}
+  const arrived = new Promise<void>((resolve) => {
+    void page.route(place, async (route) => {
+      if (route.request().method() === 'PUT') {
+        resolve()
+        await new Promise<void>((release) => {
+          goOn = release
+        })
+      }
+      await route.continue()
+    })
+  })
+  await field.fill('Saved first')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await arrived
+  await field.fill(text)
+  const answered = page.waitForResponse((answer) => answer.request().method() === 'PUT')
+  goOn()
+  await answered
+  await page.locator('main:not(:has([aria-busy=true]))').waitFor()
+  strictEqual(await field.inputValue(), text)
+  await page.getByText('Not saved').waitFor()
+  await page.unroute(place)
 }
 
 /**

@@ -15,15 +15,15 @@ const PREFIX = '/admin/messaging'
 
 const TEMPLATE = {
   name: 'order-ready',
-  variables: [{ name: 'id', type: 'number', fallback: 7 }],
+  variables: [{ name: 'id', type: 'number' as const, fallback: 7 }],
   variants: [
     {
-      channel: 'email',
+      channel: 'email' as const,
       locale: 'en',
       content: { subject: 'Order {{id}}', html: '<b>It is {{id}}</b>' },
     },
   ],
-} as const
+}
 
 /** A viewer sees a template and its preview, whose frame is below the prefix too, and can change nothing. */
 async function readTemplate(

@@ -171,7 +171,7 @@ function MailFrame({ html, view }: { html: string; view: string }) {
     const parser = new (contentWindow as Realm).DOMParser()
     const mail = parser.parseFromString(html, 'text/html')
     // Nothing external is loaded in any case, and the browser would report each try.
-    for (const one of mail.querySelectorAll('link, meta[http-equiv], script')) one.remove()
+    for (const one of mail.querySelectorAll('link, meta[http-equiv]')) one.remove()
     // The sandbox opens no other window, so that links lead nowhere.
     for (const one of mail.querySelectorAll('a, area, form')) one.setAttribute('target', '_blank')
     const { scrollY } = contentWindow
