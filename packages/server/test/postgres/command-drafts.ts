@@ -73,11 +73,11 @@ const TEXTS = [
   'z'.repeat(1_500),
 ]
 const NAMES = ['Main', 'main', 'Żółw & Söhne 🐢', 'İstanbul ıI']
-/** Quiet hours that begin and end within the stream, in UTC and in East Africa. */
-const QUIET_HOURS = [
-  { category: 'transactional', start: '09:00', end: '09:02' },
-  { category: 'transactional', start: '12:01', end: '12:03', days: ['mon'] },
-]
+/** Every second minute of the stream is quiet, in UTC and in East Africa. */
+const QUIET_HOURS = Array.from({ length: 28 }, (_, i) => {
+  const minute = (n: number) => `${i < 14 ? '09' : '12'}:${`${(i % 14) * 2 + n}`.padStart(2, '0')}`
+  return { category: 'transactional', start: minute(0), end: minute(1), days: ['mon'] }
+})
 const PHONES = ['+255700000001', '+15005550001', '+15005550002', '+15005550007', '+15005550008']
 /** Numbers of contacts, who may unsubscribe. The recipients that each bulk needs are not among them. */
 const CONTACT_PHONES = PHONES.filter((phone) => phone !== '+15005550001')
@@ -233,7 +233,7 @@ export function draftsFrom(
         ...(once(2) && { phone: pick(['+255700000002', null]), country: pick(['KE', null]) }),
         // Below every balance: otherwise the notification would take its ids in another order.
         ...(once(2) && { low_balance: pick([999_999_999, null]) }),
-        ...(once(3) && { quiet_hours: pick([QUIET_HOURS, null, null]) }),
+        ...(once(2) && { quiet_hours: pick([QUIET_HOURS, QUIET_HOURS, null]) }),
         ...(once(3) && { time_zone: pick(['Asia/Kathmandu', 'Berlin', null]) }),
       },
     }),
