@@ -47,6 +47,7 @@ export async function tour(
     verifications: await tourVerifications(send),
     templates: await tourTemplates(send),
     ...(await tourContacts(send)),
+    broadcasts: await tourBroadcasts(send),
     webhooks: await tourWebhooks(service, send),
     domains: await tourDomains(service, send),
     ...(await tourMembers(service, send)),
@@ -159,6 +160,24 @@ async function tourTemplates(send: Send) {
   await send('templates.push', { body: { templates: [{ ...params, variants }], dry_run: true } })
   await send('templates.create', { body: { name: 'spare', variants } })
   await send('templates.delete', { params: { name: 'spare' } })
+  return params
+}
+
+async function tourBroadcasts(send: Send) {
+  const body = {
+    channel: 'sms',
+    template: { name: 'greeting' },
+    audience: { tags: ['unused'], attributes: { city: 'Moshi' } },
+    draft: true,
+  }
+  const { broadcast } = await send('broadcasts.create', { body })
+  const params = { id: String((broadcast as { id?: unknown }).id) }
+  await send('broadcasts.preview', { body })
+  await send('broadcasts.get', { params })
+  await send('broadcasts.list', { query: { status: 'draft' } })
+  await send('broadcasts.resume', { params })
+  await send('broadcasts.pause', { params })
+  await send('broadcasts.cancel', { params })
   return params
 }
 

@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander'
 import { addAudit } from './commands/audit.ts'
 import { addBackup, addRestore } from './commands/backup.ts'
 import { addBilling } from './commands/billing.ts'
+import { addBroadcasts } from './commands/broadcasts.ts'
 import { addBulk } from './commands/bulk.ts'
 import { addCompact } from './commands/compact.ts'
 import { addCompletion } from './commands/completion.ts'
@@ -57,6 +58,7 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> =
     bulk: addBulk,
     messages: addMessages,
     templates: addTemplates,
+    broadcasts: addBroadcasts,
     verify: addVerify,
     contacts: addContacts,
     suppressions: addSuppressions,

@@ -59,6 +59,15 @@ const VERBS: { [Group in keyof typeof api]: Record<keyof (typeof api)[Group], st
     version: 'templates show',
     delete: 'templates delete',
   },
+  broadcasts: {
+    create: 'broadcasts create',
+    preview: 'broadcasts preview',
+    list: 'broadcasts list',
+    get: 'broadcasts show',
+    pause: 'broadcasts pause',
+    resume: 'broadcasts resume',
+    cancel: 'broadcasts cancel',
+  },
   // The sessions of a login are for its own person.
   sessions: {
     list: null,

@@ -5,6 +5,7 @@ import type {
   ApiKeysResource,
   AuditResource,
   BillingResource,
+  BroadcastsResource,
   BulksResource,
   ContactsResource,
   DomainsResource,
@@ -49,6 +50,7 @@ export class Svc {
   readonly received: ReceivedResource
   readonly verifications: VerificationsResource
   readonly templates: TemplatesResource
+  readonly broadcasts: BroadcastsResource
   readonly contacts: ContactsResource
   readonly suppressions: SuppressionsResource
   readonly domains: DomainsResource
@@ -72,6 +74,7 @@ export class Svc {
     this.received = methodsOf(connection, ENDPOINTS.received)
     this.verifications = methodsOf(connection, ENDPOINTS.verifications)
     this.templates = methodsOf(connection, ENDPOINTS.templates)
+    this.broadcasts = methodsOf(connection, ENDPOINTS.broadcasts)
     this.contacts = methodsOf(connection, ENDPOINTS.contacts)
     this.suppressions = methodsOf(connection, ENDPOINTS.suppressions)
     this.domains = methodsOf(connection, ENDPOINTS.domains)

@@ -2,6 +2,8 @@ import { type ApiKeys, createApiKeys } from './api-keys/api-keys.ts'
 import { type Audit, createAudit, createRefusedSignIns } from './audit/audit.ts'
 
 import { type Billing, createBilling } from './billing/billing.ts'
+import { type Broadcasts, createBroadcasts } from './broadcasts/broadcasts.ts'
+import { type BroadcastStepper, createBroadcastStepper } from './broadcasts/run.ts'
 import { createCarriers, createPauses } from './carriers/carriers.ts'
 import { type Contacts, createContacts } from './contacts/contacts.ts'
 import { createSuppressions, type Suppressions } from './contacts/suppressions.ts'
@@ -118,6 +120,8 @@ export interface Core<F extends Form = 'given'> {
   verifications: Verifications<F>
   /** Stored templates of messages. */
   templates: Templates<F>
+  /** Templates that are sent to all contacts of an audience. */
+  broadcasts: Broadcasts<F>
   /** Messages that recipients wrote. */
   received: ReceivedMessages<F>
   /** The webhooks of workspaces and their deliveries. */
@@ -377,6 +381,8 @@ function bindApi(parts: Parts) {
     key: createCodeKey({ storage, runtime, sealer: parts.sealer }),
     onQueued: dispatching.wakeDeliveries,
   })
+  const spreading = { ...sending, onQueued: dispatching.wakeDeliveries }
+  const stepBroadcast = createBroadcastStepper(spreading)
   const providers = createProviderDesk({
     storage,
     runtime,
@@ -443,6 +449,7 @@ function bindApi(parts: Parts) {
     messages,
     verifications,
     templates: createTemplates({ storage, runtime }),
+    broadcasts: createBroadcasts({ ...spreading, voice: carriers.serves('voice') }),
     received: createReceivedMessages({ storage, receive: intake.receive }),
     webhooks: createWebhooks({
       storage,
@@ -485,7 +492,7 @@ function bindApi(parts: Parts) {
     ping: storage.ping,
     databaseFault: () => storage.fault?.() ?? null,
     startDispatch: () =>
-      dispatching.start(dispatchParts(parts, gate, intake, { messages, fallBack })),
+      dispatching.start(dispatchParts(parts, gate, intake, { messages, fallBack, stepBroadcast })),
   } satisfies Omit<DecodedCore, 'close' | 'isDispatching' | typeof Symbol.asyncDispose>
 }
 
@@ -567,7 +574,11 @@ function dispatchParts(
   }: Parts,
   gate: DispatchGate,
   { receive, reports }: ReturnType<typeof bindIntake>,
-  { messages, fallBack }: { messages: Messages<'decoded'>; fallBack: FallBack },
+  {
+    messages,
+    fallBack,
+    stepBroadcast,
+  }: { messages: Messages<'decoded'>; fallBack: FallBack; stepBroadcast: BroadcastStepper },
 ): DispatchParts {
   return {
     carriers,
@@ -577,6 +588,7 @@ function dispatchParts(
     receive,
     sendReplies: createSendReplies({ storage, runtime, messages }),
     fallBack,
+    stepBroadcast,
     mailLowBalance: mails.lowBalance,
     async beforeStart() {
       if (options.low_balance === undefined) return

@@ -17,6 +17,7 @@ export type {
 export type { Decision } from './billing/sandbox.ts'
 export { createSandboxPayments, type SandboxPayments } from './billing/sandbox.ts'
 export { createStripePayments, type StripeOptions } from './billing/stripe.ts'
+export type { Broadcasts } from './broadcasts/broadcasts.ts'
 export type {
   Addressee,
   ContactQuery,

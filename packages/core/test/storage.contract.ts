@@ -4,6 +4,7 @@ import { accountTokensContract } from './storage/account-tokens.contract.ts'
 import { accountsContract } from './storage/accounts.contract.ts'
 import { auditContract } from './storage/audit.contract.ts'
 import type { OpenStorage } from './storage/bench.ts'
+import { broadcastsContract } from './storage/broadcasts.contract.ts'
 import { bulksContract } from './storage/bulks.contract.ts'
 import { callsContract } from './storage/calls.contract.ts'
 import { cancelContract } from './storage/cancel.contract.ts'
@@ -84,6 +85,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('isolation', () => isolationContract(open))
     describe('accept', () => acceptContract(open))
     describe('bulks', () => bulksContract(open))
+    describe('broadcasts', () => broadcastsContract(open))
     describe('suppressed recipients', () => suppressedContract(open))
     describe('recipients who opted out meanwhile', () => optedOutContract(open))
     describe('a daily limit', () => dailyLimitContract(open))

@@ -88,6 +88,13 @@ POST   /api/v1/templates/:name/publish any?  in    old   bad    -cont -cont in  
 GET    /api/v1/templates/:name/versions any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
 GET    /api/v1/templates/:name/versions/:version any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
 DELETE /api/v1/templates/:name any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
+POST   /api/v1/broadcasts key?  key?  key?  key?   -cont -send -send -send  off   odd   odd   far
+POST   /api/v1/broadcasts/preview key?  key?  key?  key?   -cont -send -send -send  off   odd   odd   far
+GET    /api/v1/broadcasts any?  in    old   bad    -read in    -read -read  off   odd   odd   far
+GET    /api/v1/broadcasts/:id any?  in    old   bad    -read in    -read -read  off   odd   odd   far
+POST   /api/v1/broadcasts/:id/pause key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
+POST   /api/v1/broadcasts/:id/resume key?  key?  key?  key?   -cont -send -send -send  off   odd   odd   far
+POST   /api/v1/broadcasts/:id/cancel key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
 POST   /api/v1/contacts              any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
 GET    /api/v1/contacts              any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
 POST   /api/v1/contacts/import       any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
@@ -198,6 +205,7 @@ async function requestFor(endpoint: string): Promise<[path: string, json?: objec
       const { body } = await world().call('POST', '/api/v1/verifications', { key, json })
       return body.data.verification_id
     }
+    if (path.includes('/broadcasts/')) return broadcastFor(path)
     if (/\/bulks?\//.test(path)) return (await world().bulk(key)).body.data.bulk_id
     return (await world().send(key)).body.data.message_id
   }
@@ -218,6 +226,11 @@ async function requestFor(endpoint: string): Promise<[path: string, json?: objec
     case 'POST /api/v1/templates/push': {
       const variants = [{ channel: 'sms', locale: 'en', content: { text: 'Hi' } }]
       return [filled, { templates: [{ name: `t-${one()}`, variants }] }]
+    }
+    case 'POST /api/v1/broadcasts':
+    case 'POST /api/v1/broadcasts/preview': {
+      const template = { name: await world().template(owner) }
+      return [filled, { channel: 'sms', template, audience: { tags: ['vip'] }, draft: true }]
     }
     case 'POST /api/v1/templates/preview':
       return [filled, { name: await world().template(owner), channel: 'sms' }]
@@ -312,6 +325,15 @@ async function linkOf({ email, token }: Account): Promise<string> {
   return body.data.links.at(-1).id
 }
 
+/** A broadcast in a state that the request ends. */
+async function broadcastFor(path: string): Promise<string> {
+  const id = await world().broadcast(owner)
+  if (!path.endsWith('/pause')) return id
+  const { key } = await world().key(owner)
+  await world().call('POST', `/api/v1/broadcasts/${id}/resume`, { key })
+  return id
+}
+
 let lasting: Promise<{ id: string }> | undefined
 
 /** One domain for all requests that do not remove it, because a key pair takes a tenth of a second. */
@@ -347,7 +369,7 @@ it.each(CELLS)('$endpoint with $column: $cell', async ({ endpoint, column, cell 
   if (cell === 'in') {
     const isMade =
       method === 'POST' &&
-      !/\/auth\/(?!signup)|\/billing\/webhook|\/contacts\/import|\/(?:rotate-secret|enable|retry|recover|estimate|cancel|check|reschedule|verify|accept|end|end-sessions|push|preview)$|\/owner$/.test(
+      !/\/auth\/(?!signup)|\/billing\/webhook|\/contacts\/import|\/(?:rotate-secret|enable|retry|recover|estimate|cancel|check|reschedule|verify|accept|end|end-sessions|push|preview|pause|resume)$|\/owner$/.test(
         path,
       )
     // No message of the bulk has failed; this answer shows that the request was admitted.

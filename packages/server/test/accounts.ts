@@ -27,6 +27,29 @@ export function accountsOf(core: Core, call: Call) {
   const grant = async ({ id }: Pick<Account, 'id'>, credits: number): Promise<void> => {
     await core.credits.grant(id, { amount: units(credits * 1_000_000), actor: 'test' })
   }
+  /** A key of the account; default: all scopes. */
+  async function keyOf(
+    { token }: Pick<Account, 'token'>,
+    request: { scopes?: Scope[]; mode?: 'live' | 'test'; [field: string]: unknown } = {},
+  ): Promise<{ id: string; key: string }> {
+    const json = { name: 'test key', ...request }
+    const made = expectStatus(201, await call('POST', '/api/v1/api-keys', { token, json }))
+    return { id: made.body.data.id, key: made.body.data.key }
+  }
+
+  /** The name of a published template of the account. */
+  async function templateOf(
+    { token }: Pick<Account, 'token'>,
+    text = 'Hi {{name|there}}',
+  ): Promise<string> {
+    const name = `t-${Math.random().toString(36).slice(2)}`
+    const variants = [{ channel: 'sms', locale: 'en', content: { text } }]
+    const path = '/api/v1/templates'
+    expectStatus(201, await call('POST', path, { token, json: { name, variants } }))
+    expectStatus(201, await call('POST', `${path}/${name}/publish`, { token }))
+    return name
+  }
+
   return {
     grant,
     /** A workspace with `credits`, signed up and logged in. */
@@ -87,15 +110,7 @@ export function accountsOf(core: Core, call: Call) {
       const { sessions } = (await call('GET', '/api/v1/sessions', { token })).body.data
       return sessions[0].id
     },
-    /** A key of the account; default: all scopes. */
-    async key(
-      { token }: Pick<Account, 'token'>,
-      request: { scopes?: Scope[]; mode?: 'live' | 'test'; [field: string]: unknown } = {},
-    ): Promise<{ id: string; key: string }> {
-      const json = { name: 'test key', ...request }
-      const made = expectStatus(201, await call('POST', '/api/v1/api-keys', { token, json }))
-      return { id: made.body.data.id, key: made.body.data.key }
-    },
+    key: keyOf,
     /** A webhook of the account. */
     async webhook(
       { token }: Pick<Account, 'token'>,
@@ -111,14 +126,14 @@ export function accountsOf(core: Core, call: Call) {
       const made = expectStatus(201, await call('POST', '/api/v1/domains', { token, json }))
       return made.body.data.domain
     },
-    /** The name of a published template of the account. */
-    async template({ token }: Pick<Account, 'token'>, text = 'Hi {{name|there}}'): Promise<string> {
-      const name = `t-${Math.random().toString(36).slice(2)}`
-      const variants = [{ channel: 'sms', locale: 'en', content: { text } }]
-      const path = '/api/v1/templates'
-      expectStatus(201, await call('POST', path, { token, json: { name, variants } }))
-      expectStatus(201, await call('POST', `${path}/${name}/publish`, { token }))
-      return name
+    template: templateOf,
+    /** A broadcast of the account that does not begin. */
+    async broadcast(account: Pick<Account, 'token'>): Promise<string> {
+      const { key } = await keyOf(account)
+      const template = { name: await templateOf(account) }
+      const json = { channel: 'sms', template, audience: { tags: ['vip'] }, draft: true }
+      const made = await call('POST', '/api/v1/broadcasts', { key, json })
+      return expectStatus(201, made).body.data.broadcast.id
     },
     /** A contact of the account; default: with a new phone number. */
     async contact(

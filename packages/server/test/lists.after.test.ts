@@ -40,7 +40,8 @@ async function makeMore(n: number): Promise<void> {
     await call('PUT', `/api/v1/templates/${template}`, { token, json: { variants } })
     await call('POST', `/api/v1/templates/${template}/publish`, { token })
   }
-  if (n >= ITEMS && LISTS[n - ITEMS]?.startsWith('/api/v1/templates')) return
+  if (isFor('/api/v1/broadcasts')) await world().broadcast(owner)
+  if (n >= ITEMS && /\/(?:templates|broadcasts)/.test(LISTS[n - ITEMS] ?? '')) return
   // Equal times too: the order must not depend on them.
   if (n % 2 === 0 || n >= ITEMS) await advance(MINUTE_MS)
   await send(key, { to: '+15005550008' })
@@ -107,6 +108,7 @@ it('knows the lists of the API', () => {
     '/api/v1/api-keys',
     '/api/v1/audit',
     '/api/v1/billing/transactions',
+    '/api/v1/broadcasts',
     '/api/v1/contacts',
     '/api/v1/contacts/suppressions',
     '/api/v1/domains',
@@ -205,6 +207,7 @@ describe('the client', () => {
       ['/api/v1/api-keys', svc.apiKeys.list({ limit: 2 })],
       ['/api/v1/audit', svc.audit.list({ limit: 2 })],
       ['/api/v1/billing/transactions', svc.billing.transactions({ limit: 2 })],
+      ['/api/v1/broadcasts', svc.broadcasts.list({ limit: 2 })],
       ['/api/v1/contacts', svc.contacts.list({ limit: 2 })],
       ['/api/v1/contacts/suppressions', svc.suppressions.list({ limit: 2 })],
       ['/api/v1/domains', svc.domains.list({ limit: 2 })],

@@ -6,6 +6,7 @@ import { isShed, OVERLOAD, type Priority, priorityOf } from '../src/admission/ga
 const PRIORITIES: Record<string, Priority> = {
   'POST /api/v1/messages/bulk': 'bulk',
   'POST /api/v1/bulks/:id/retry': 'bulk',
+  'POST /api/v1/broadcasts': 'bulk',
   'POST /api/v1/messages/send': 'sends',
   'POST /api/v1/verifications': 'sends',
   'POST /api/v1/verifications/:id/resend': 'sends',

@@ -47,6 +47,7 @@ GET    /api-keys               in    in    in        -       in
 GET    /domains                in    in    in        -       in
 GET    /templates              in    in    in        -       in
 POST   /templates/preview      in    in    in        -       in
+GET    /broadcasts             in    in    in        -       in
 POST   /contacts               in    in    in        -       -
 POST   /templates              in    in    in        -       -
 POST   /contacts/suppressions  in    in    in        -       -

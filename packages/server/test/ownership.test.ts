@@ -52,6 +52,7 @@ async function tenant(): Promise<Tenant> {
     ).body.data.verification_id,
     bulks: (await world().bulk(key)).body.data.bulk_id,
     templates: await world().template(account),
+    broadcasts: await world().broadcast(account),
     contacts: (await world().contact(account)).id,
     suppressions: await world().suppression(account),
     webhooks: (await world().webhook(account)).id,
@@ -78,6 +79,7 @@ async function seen({ account: { token }, key }: Tenant): Promise<string> {
     'invitations',
     'sessions',
     'templates',
+    'broadcasts',
     'contacts',
     'contacts/suppressions',
   ]) {

@@ -189,6 +189,8 @@ it(`GET ${WEBHOOKS}/events lists every event kind with an example of its body`, 
       'verification.failed',
       'verification.expired',
       'verification.paused',
+      'broadcast.paused',
+      'broadcast.finished',
       'webhook.test',
     ].map((name) => ({
       name,

@@ -85,6 +85,15 @@ export const ENDPOINTS = {
     version: { method: 'GET', path: '/api/v1/templates/:name/versions/:version', auth: 'jwt_or_api_key', has: 'version' },
     delete: { method: 'DELETE', path: '/api/v1/templates/:name', auth: 'jwt_or_api_key', has: 'message' },
   },
+  broadcasts: {
+    create: { method: 'POST', path: '/api/v1/broadcasts', auth: 'api_key', body: true, idempotent: true, has: 'broadcast' },
+    preview: { method: 'POST', path: '/api/v1/broadcasts/preview', auth: 'api_key', body: true, has: 'preview' },
+    list: { method: 'GET', path: '/api/v1/broadcasts', auth: 'jwt_or_api_key', query: true, list: 'broadcasts' },
+    get: { method: 'GET', path: '/api/v1/broadcasts/:id', auth: 'jwt_or_api_key', has: 'broadcast' },
+    pause: { method: 'POST', path: '/api/v1/broadcasts/:id/pause', auth: 'api_key', has: 'broadcast' },
+    resume: { method: 'POST', path: '/api/v1/broadcasts/:id/resume', auth: 'api_key', has: 'broadcast' },
+    cancel: { method: 'POST', path: '/api/v1/broadcasts/:id/cancel', auth: 'api_key', has: 'broadcast' },
+  },
   contacts: {
     create: { method: 'POST', path: '/api/v1/contacts', auth: 'jwt_or_api_key', body: true, has: 'contact' },
     list: { method: 'GET', path: '/api/v1/contacts', auth: 'jwt_or_api_key', query: true, list: 'contacts' },
@@ -153,5 +162,7 @@ export const EVENT_KINDS = [
   'verification.failed',
   'verification.expired',
   'verification.paused',
+  'broadcast.paused',
+  'broadcast.finished',
   'webhook.test',
 ] as const

@@ -31,13 +31,13 @@ export type Channel = 'sms' | 'whatsapp' | 'email' | 'voice'
 export type MessageStatus = 'queued' | 'sent' | 'delivered' | 'failed' | 'read'
 
 /** A word of the API: one `EventKind`. */
-export type EventKind = 'message.sent' | 'message.delivered' | 'message.failed' | 'message.recipients_failed' | 'message.read' | 'message.received' | 'credits.low' | 'verification.approved' | 'verification.failed' | 'verification.expired' | 'verification.paused' | 'webhook.test'
+export type EventKind = 'message.sent' | 'message.delivered' | 'message.failed' | 'message.recipients_failed' | 'message.read' | 'message.received' | 'credits.low' | 'verification.approved' | 'verification.failed' | 'verification.expired' | 'verification.paused' | 'broadcast.paused' | 'broadcast.finished' | 'webhook.test'
 
 /** A word of the API: one `Scope`. */
 export type Scope = 'send_messages' | 'read_messages' | 'manage_contacts' | 'manage_webhooks'
 
 /** A word of the API: one `AuditAction`. */
-export type AuditAction = 'workspace.created' | 'account.updated' | 'session.created' | 'session.refused' | 'session.ended' | 'sessions.ended' | 'email.verified' | 'sign_in.linked' | 'sign_in.unlinked' | 'second_factor.added' | 'second_factor.removed' | 'passkey.added' | 'passkey.removed' | 'second_factor.reset' | 'password.reset' | 'password.changed' | 'member.added' | 'member.changed' | 'member.renamed' | 'member.removed' | 'owner.changed' | 'invitation.created' | 'invitation.withdrawn' | 'api_key.created' | 'api_key.deactivated' | 'credentials.revoked' | 'webhook.created' | 'webhook.updated' | 'webhook.deleted' | 'webhook.secret_rotated' | 'webhook.enabled' | 'webhook.recovered' | 'domain.added' | 'domain.verified' | 'domain.failing' | 'domain.failed' | 'domain.rotation_started' | 'domain.rotated' | 'domain.removed' | 'template.created' | 'template.updated' | 'template.published' | 'template.deleted' | 'verification.allowed' | 'credits.granted' | 'credits.adjusted' | 'terms.updated' | 'workspace.frozen' | 'workspace.unfrozen' | 'purchase.checked' | 'purchase.refunded' | 'recipient.erased' | 'message.erased' | 'message.redacted' | 'dispatch.paused' | 'dispatch.resumed' | 'provider.paused' | 'provider.resumed' | 'secrets.encrypted' | 'secrets.decrypted' | 'secrets.discarded' | 'operator.added' | 'operator.removed' | 'operator.reset' | 'operator.password_changed' | 'operator.second_factor_added' | 'operator.second_factor_removed' | 'operator.passkey_added' | 'operator.passkey_removed' | 'operator.signed_in' | 'operator.refused' | 'operator.signed_out' | 'ledger.verified' | 'backup.made' | 'settings.changed'
+export type AuditAction = 'workspace.created' | 'account.updated' | 'session.created' | 'session.refused' | 'session.ended' | 'sessions.ended' | 'email.verified' | 'sign_in.linked' | 'sign_in.unlinked' | 'second_factor.added' | 'second_factor.removed' | 'passkey.added' | 'passkey.removed' | 'second_factor.reset' | 'password.reset' | 'password.changed' | 'member.added' | 'member.changed' | 'member.renamed' | 'member.removed' | 'owner.changed' | 'invitation.created' | 'invitation.withdrawn' | 'api_key.created' | 'api_key.deactivated' | 'credentials.revoked' | 'webhook.created' | 'webhook.updated' | 'webhook.deleted' | 'webhook.secret_rotated' | 'webhook.enabled' | 'webhook.recovered' | 'domain.added' | 'domain.verified' | 'domain.failing' | 'domain.failed' | 'domain.rotation_started' | 'domain.rotated' | 'domain.removed' | 'template.created' | 'template.updated' | 'template.published' | 'template.deleted' | 'broadcast.created' | 'broadcast.paused' | 'broadcast.resumed' | 'broadcast.canceled' | 'verification.allowed' | 'credits.granted' | 'credits.adjusted' | 'terms.updated' | 'workspace.frozen' | 'workspace.unfrozen' | 'purchase.checked' | 'purchase.refunded' | 'recipient.erased' | 'message.erased' | 'message.redacted' | 'dispatch.paused' | 'dispatch.resumed' | 'provider.paused' | 'provider.resumed' | 'secrets.encrypted' | 'secrets.decrypted' | 'secrets.discarded' | 'operator.added' | 'operator.removed' | 'operator.reset' | 'operator.password_changed' | 'operator.second_factor_added' | 'operator.second_factor_removed' | 'operator.passkey_added' | 'operator.passkey_removed' | 'operator.signed_in' | 'operator.refused' | 'operator.signed_out' | 'ledger.verified' | 'backup.made' | 'settings.changed'
 
 /** A word of the API: one `RecipientFault`. */
 export type RecipientFault = 'invalid_recipient' | 'contact_not_found' | 'missing_variable' | 'invalid_variable' | 'invalid_content' | 'invalid_metadata' | 'country_not_allowed' | 'suppressed'
@@ -62,6 +62,16 @@ export interface ApiKey {
   signs: boolean
 }
 
+/** `Audience` in JSON. */
+export interface Audience {
+  /** Contacts with at least one of these tags. Absent or empty: all contacts. */
+  tags?: string[]
+  /** Without the contacts that have one of these tags. */
+  exclude_tags?: string[]
+  /** Only contacts whose attributes have all these values. */
+  attributes?: Record<string, string | number | boolean>
+}
+
 /** `AuditEntry` in JSON. */
 export interface AuditEntry {
   id: string
@@ -78,6 +88,92 @@ export interface AuditEntry {
   details: Record<string, unknown>
   request_id: string | null
   created_at: string
+}
+
+/** `Broadcast` in JSON. */
+export interface Broadcast {
+  id: string
+  name: string | null
+  channel: Channel
+  /** `scheduled`: it begins at `scheduled_at`, or within a second. `finished`: each contact of the audience had its turn; messages may still be queued. */
+  status: 'draft' | 'scheduled' | 'running' | 'paused' | 'finished' | 'canceled'
+  /** Why it is paused; null in other states. */
+  pause: {
+    reason: 'requested' | 'insufficient_credits' | 'credential' | 'forbidden' | 'template' | 'restored'
+    message: string
+  } | null
+  template: {
+    name: string
+    /** Fixed when the broadcast begins; before, null stands for the latest version. */
+    version: number | null
+    locale: string | null
+    /** Strings of at most 10000 characters, numbers, booleans, and lists of at most 1000 such values or objects. */
+    variables: Record<string, unknown>
+  }
+  from: string | null
+  audience: Audience
+  rate: number | null
+  scheduled_at: string | null
+  counts: {
+    /** The contacts of the audience when the broadcast began; null before, and for an audience with attributes. */
+    audience: number | null
+    /** The contacts that had their turn. */
+    contacts: number
+    /** The messages. */
+    accepted: number
+    /** Contacts whose address is suppressed. */
+    suppressed: number
+    /** Contacts without an address for the channel. */
+    no_address: number
+    /** Contacts whose message is not possible, for example without a value. */
+    rejected: number
+  }
+  credits_used: number
+  created_at: string
+  updated_at: string
+  started_at: string | null
+  /** When it was finished or canceled. */
+  finished_at: string | null
+}
+
+/** `BroadcastPreview` in JSON. */
+export interface BroadcastPreview {
+  /** The size of the audience. */
+  contacts: number
+  /** The messages that would be sent. */
+  sendable: number
+  suppressed: number
+  no_address: number
+  rejected: number
+  credits_needed: number
+  /** Whether the audience has more than 5000 contacts that can get a message: `rejected` and the price of the others are then those of the first 5000, in proportion. */
+  is_estimate: boolean
+  credits_balance: number
+  template: UsedTemplate
+  /** The first 5 messages. */
+  samples: {
+    contact_id: string
+    to: string
+    content: Record<string, unknown>
+    credits: number
+    segments: number | null
+  }[]
+  /** Why contacts are rejected: the first 5. */
+  faults: { contact_id: string; message: string }[]
+}
+
+/** `BroadcastResults` in JSON. */
+export interface BroadcastResults {
+  queued: number
+  sent: number
+  delivered: number
+  read: number
+  failed: number
+  /** The failed messages by reason, the most frequent first, at most 20. */
+  failures: { error_code: string | null; count: number }[]
+  /** Recipients that opted out of the channel since the broadcast began. */
+  unsubscribed: number
+  credits_refunded: number
 }
 
 /** `Bulk` in JSON. */
@@ -1050,6 +1146,19 @@ export interface VerificationPausedData {
 }
 
 /** The `data` of an event. */
+export interface BroadcastChangeData {
+  broadcast_id: string
+  name: string | null
+  channel: Channel
+  status: 'draft' | 'scheduled' | 'running' | 'paused' | 'finished' | 'canceled'
+  pause_reason: 'requested' | 'insufficient_credits' | 'credential' | 'forbidden' | 'template' | 'restored' | null
+  /** Its messages so far. */
+  accepted: number
+  livemode: boolean
+  occurred_at: string
+}
+
+/** The `data` of an event. */
 export interface WebhookTestData {
   webhook_id: string
   message: string
@@ -1081,6 +1190,10 @@ export interface EventData {
   'verification.expired': VerificationEndData
   /** Codes to the numbers of a country are paused, because too few of them were approved. */
   'verification.paused': VerificationPausedData
+  /** A broadcast is paused; pause_reason says why. */
+  'broadcast.paused': BroadcastChangeData
+  /** Each contact of a broadcast had its turn; messages may still be queued. */
+  'broadcast.finished': BroadcastChangeData
   /** A requested test, to check whether deliveries arrive. */
   'webhook.test': WebhookTestData
 }
@@ -2003,6 +2116,79 @@ export interface TemplatesResource {
   version(name: string, version: string, options?: CallOptions): Call<{ version: TemplateVersion }>
   /** Delete a template. Messages cannot use it any more. Its versions stay readable until the workspace needs their space. */
   delete(name: string, options?: CallOptions): Call<{ message: string }>
+}
+
+/** The body of `POST /api/v1/broadcasts`. */
+export interface BroadcastsCreateBody {
+  name?: string | undefined
+  channel: Channel
+  template: TemplateUse
+  audience: Audience
+  /** The sender, as in a send. For an e-mail the display name of the sender. */
+  from?: string | undefined
+  /** Default: at once. */
+  scheduled_at?: Instant | undefined
+  /** Messages in a minute. Default: as fast as the provider takes them. */
+  rate?: number | undefined
+  /** Whether the broadcast waits for `resume`. */
+  draft?: boolean | undefined
+}
+
+/** The body of `POST /api/v1/broadcasts/preview`. */
+export interface BroadcastsPreviewBody {
+  name?: string | undefined
+  channel: Channel
+  template: TemplateUse
+  audience: Audience
+  /** The sender, as in a send. For an e-mail the display name of the sender. */
+  from?: string | undefined
+  /** Default: at once. */
+  scheduled_at?: Instant | undefined
+  /** Messages in a minute. Default: as fast as the provider takes them. */
+  rate?: number | undefined
+  /** Whether the broadcast waits for `resume`. */
+  draft?: boolean | undefined
+}
+
+/** The answer of `GET /api/v1/broadcasts`. */
+export interface BroadcastsListData {
+  broadcasts: Broadcast[]
+  pagination: Pagination
+  /** The `after` of the next page; null on the last page. */
+  next_after: string | null
+}
+
+/** The query of `GET /api/v1/broadcasts`. */
+export interface BroadcastsListQuery {
+  status?: 'draft' | 'scheduled' | 'running' | 'paused' | 'finished' | 'canceled' | undefined
+  page?: number | undefined
+  limit?: number | undefined
+  /** Only the items after the item with this id, in the order of the list; `next_after` of the previous page. Not with `page`. */
+  after?: string | undefined
+}
+
+/** The answer of `GET /api/v1/broadcasts/:id`. */
+export interface BroadcastsGetData {
+  broadcast: Broadcast
+  results: BroadcastResults
+}
+
+/** The methods of `svc.broadcasts`. */
+export interface BroadcastsResource {
+  /** Send a template to all contacts of an audience. Each contact gets one message, which is charged when its turn comes. Suppressed contacts get none. The fields and attributes of a contact fill in the placeholders of the template first, then `variables`, then its fallbacks. */
+  create(body: BroadcastsCreateBody, options?: CallOptions): Call<{ broadcast: Broadcast }>
+  /** Show size, price and samples of a broadcast. Nothing is stored, sent or charged. */
+  preview(body: BroadcastsPreviewBody, options?: CallOptions): Call<{ preview: BroadcastPreview }>
+  /** List broadcasts, newest first. */
+  list(query?: BroadcastsListQuery, options?: CallOptions): List<BroadcastsListData, Broadcast>
+  /** Get one broadcast, its progress and its results. The results leave out messages whose history was removed. */
+  get(id: string, options?: CallOptions): Call<BroadcastsGetData>
+  /** Pause a broadcast. Messages that were accepted are still sent. */
+  pause(id: string, options?: CallOptions): Call<{ broadcast: Broadcast }>
+  /** Continue a paused broadcast, or begin a draft. The broadcast is sent with the API key of this request from now on. */
+  resume(id: string, options?: CallOptions): Call<{ broadcast: Broadcast }>
+  /** Cancel a broadcast. Also after it is finished. Its queued messages fail as `canceled` and are refunded, within some seconds. */
+  cancel(id: string, options?: CallOptions): Call<{ broadcast: Broadcast }>
 }
 
 /** The body of `POST /api/v1/contacts`. */

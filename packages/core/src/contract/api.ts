@@ -1,6 +1,7 @@
 import { apiKeys } from './resources/api-keys.ts'
 import { audit } from './resources/audit.ts'
 import { billing } from './resources/billing.ts'
+import { broadcasts } from './resources/broadcasts.ts'
 import { bulks } from './resources/bulk.ts'
 import { contacts } from './resources/contacts.ts'
 import { domains } from './resources/domains.ts'
@@ -18,6 +19,7 @@ import { workspaces } from './resources/workspaces.ts'
 export * from './resources/api-keys.ts'
 export * from './resources/audit.ts'
 export * from './resources/billing.ts'
+export * from './resources/broadcasts.ts'
 export * from './resources/bulk.ts'
 export * from './resources/bulk-request.ts'
 export * from './resources/contacts.ts'
@@ -52,6 +54,7 @@ export const apiFor = (options: ApiOptions) =>
     verifications,
     received,
     templates,
+    broadcasts,
     contacts,
     suppressions,
     webhooks,
@@ -77,6 +80,7 @@ export const GROUPS: Readonly<Record<keyof typeof api, string>> = {
   verifications: 'One-time codes: send a code, and check the code that a person gives.',
   received: 'Messages that recipients wrote.',
   templates: 'Texts of messages, stored with versions and languages.',
+  broadcasts: 'A template to all contacts of an audience.',
   contacts: 'People and their addresses.',
   suppressions: 'Addresses that get no messages.',
   webhooks: 'Signed events, their deliveries, and repeats.',

@@ -23,9 +23,11 @@ const DOMAIN_ID = '019a9c63-9c60-7c85-8fa6-8e5b1c6a7d09'
 const PURCHASE_ID = '019a9c64-8d60-7da7-81c8-0a7d3e8c9f08'
 const MEMBER_ID = '019a9c65-9e70-7eb8-92d9-1b8e4f9d0a0a'
 const INVITATION_ID = '019a9c65-af80-7fc9-83ea-2c9f5a0e1b0b'
+const BROADCAST_ID = '019a9c65-c0a0-7beb-85fc-4ebf7c2a3d0d'
 const SESSION_ID = '019a9c65-b090-70da-94fb-3daf6b1f2c0c'
 const EVENT_TIME = '2026-11-22T10:00:01.250Z'
 const NOW = '2026-11-22T10:00:00.000Z'
+const LATER = '2026-12-01T09:00:00.000Z'
 const EARLIER = '2026-11-01T08:30:00.000Z'
 
 const onePage = { total: 1, page: 1, pages: 1, limit: 20 }
@@ -300,6 +302,47 @@ const newTemplate = {
       content: { text: 'Hallo {{name}}, Bestellung {{order_id}} ist bereit' },
     },
   ],
+}
+
+const newBroadcast = {
+  name: 'May news',
+  channel: 'sms' as const,
+  template: { name: 'may-news' },
+  audience: { tags: ['vip'], exclude_tags: ['staff'] },
+  scheduled_at: LATER,
+  rate: 600,
+}
+
+const scheduledBroadcast = {
+  id: BROADCAST_ID,
+  name: 'May news',
+  channel: 'sms' as const,
+  status: 'scheduled' as const,
+  pause: null,
+  template: { name: 'may-news', version: null, locale: null, variables: {} },
+  from: null,
+  audience: newBroadcast.audience,
+  rate: 600,
+  scheduled_at: LATER,
+  counts: { audience: null, contacts: 0, accepted: 0, suppressed: 0, no_address: 0, rejected: 0 },
+  credits_used: 0,
+  created_at: NOW,
+  updated_at: NOW,
+  started_at: null,
+  finished_at: null,
+}
+
+const broadcast = {
+  ...scheduledBroadcast,
+  status: 'finished' as const,
+  template: { ...scheduledBroadcast.template, version: 2 },
+  counts: {
+    ...{ audience: 1260, contacts: 1260, accepted: 1200 },
+    ...{ suppressed: 40, no_address: 20, rejected: 0 },
+  },
+  credits_used: 1200,
+  started_at: LATER,
+  finished_at: LATER,
 }
 
 const draftTemplate = {
@@ -747,6 +790,64 @@ export const EXAMPLES: Examples<typeof api> = {
     list: { data: { suppressions: [suppression], pagination: onePage, next_after: null } },
     add: { body: { channel: 'sms', address: '+14155552671' }, data: { suppression } },
     remove: done('Suppression lifted'),
+  },
+  broadcasts: {
+    create: { body: newBroadcast, data: { broadcast: scheduledBroadcast } },
+    preview: {
+      body: newBroadcast,
+      data: {
+        preview: {
+          contacts: 1260,
+          sendable: 1200,
+          suppressed: 40,
+          no_address: 20,
+          rejected: 0,
+          credits_needed: 1200,
+          is_estimate: false,
+          credits_balance: 5000,
+          template: { name: 'may-news', version: 2, locale: 'en' },
+          samples: [
+            {
+              contact_id: CONTACT_ID,
+              to: '+14155552671',
+              content: { text: 'Hi Asha, our May offers are here' },
+              credits: 1,
+              segments: 1,
+            },
+          ],
+          faults: [],
+        },
+      },
+    },
+    list: { data: { broadcasts: [broadcast], pagination: onePage, next_after: null } },
+    get: {
+      data: {
+        broadcast,
+        results: {
+          queued: 0,
+          sent: 30,
+          delivered: 1160,
+          read: 0,
+          failed: 10,
+          failures: [{ error_code: 'undelivered', count: 10 }],
+          unsubscribed: 4,
+          credits_refunded: 0,
+        },
+      },
+    },
+    pause: {
+      data: {
+        broadcast: {
+          ...scheduledBroadcast,
+          status: 'paused',
+          pause: { reason: 'requested', message: 'A request paused it.' },
+        },
+      },
+    },
+    resume: { data: { broadcast: scheduledBroadcast } },
+    cancel: {
+      data: { broadcast: { ...scheduledBroadcast, status: 'canceled', finished_at: NOW } },
+    },
   },
   templates: {
     create: { body: newTemplate, data: { template: draftTemplate } },

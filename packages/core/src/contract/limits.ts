@@ -250,6 +250,18 @@ export const LIMITS = {
   /** Placeholders, blocks and repetitions of one message from a template: 5 to 10 ms. */
   template_steps: 20_000,
 
+  broadcast_name_length: 200,
+  /** Broadcasts of a workspace that are not finished. */
+  broadcasts_open: 100,
+  /** Messages in a minute. */
+  broadcast_rate_max: 1_000_000,
+  /** Messages that one step of a broadcast accepts: they take some 10 ms, and requests of others wait meanwhile. */
+  broadcast_step: 500,
+  /** The contacts whose messages a preview makes: more than that takes seconds. */
+  broadcast_priced: 5_000,
+  broadcast_samples: 5,
+  broadcast_pause_message_length: 500,
+
   /** How long a code is valid at most, also if it is sent again. */
   verification_lifetime_s: HOUR_S,
   /** Wrong codes that end a verification. */

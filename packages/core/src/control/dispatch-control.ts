@@ -209,8 +209,11 @@ export function createDispatchControl({
       }
       // Messages are canceled before the pause ends, because until then no server claims them.
       const canceled = choice === 'cancel' ? await cancelDoubtful() : 0
-      const was_paused = await storage.write(async ({ dispatchPauses, audit }) => {
+      const was_paused = await storage.write(async ({ dispatchPauses, broadcasts, audit }) => {
+        const before = await dispatchPauses.byScope(ALL)
         if (!(await dispatchPauses.remove(ALL))) return false
+        // After the backup they may have sent more than the database knows, so that a person decides.
+        if (before?.backup_at) await broadcasts.holdAll(runtime.now(), RESTORED_TEXT)
         const resumed = {
           workspace_id: '',
           action: 'dispatch.resumed',
@@ -224,6 +227,9 @@ export function createDispatchControl({
     },
   }
 }
+
+const RESTORED_TEXT =
+  'A backup was restored: contacts after the last one may have got their message already'
 
 /** The scope of the row that pauses all dispatch. */
 const ALL = 'all'

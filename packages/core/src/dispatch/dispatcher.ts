@@ -1,3 +1,4 @@
+import { type BroadcastStepper, startBroadcastWatch } from '../broadcasts/run.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { DispatchGate } from '../control/dispatch-control.ts'
 import { releaseHolds } from '../credits/holding.ts'
@@ -69,6 +70,7 @@ export function startDispatcher({
   receive,
   sendReplies = null,
   fallBack,
+  stepBroadcast,
   mailLowBalance = () => true,
   watch,
   listeners,
@@ -99,6 +101,8 @@ export function startDispatcher({
   sendReplies?: SendReplies | null
   /** Sends a code by its next channel; absent: codes have no further channels. */
   fallBack?: FallBack
+  /** Does the next step of a broadcast; absent: there are no broadcasts. */
+  stepBroadcast?: BroadcastStepper
   /** The watch of providers; it stops with the dispatcher. */
   watch?: ProviderWatch
   /** The listeners close after the last provider call has ended. */
@@ -161,6 +165,8 @@ export function startDispatcher({
     onQueued: deliveries.wake,
   })
   const fallbacks = fallBack && startFallbackWatch({ storage, runtime, gate, fallBack })
+  const broadcasts =
+    stepBroadcast && startBroadcastWatch({ storage, runtime, gate, step: stepBroadcast })
   const lanes: Pick<RunningLane, 'wake' | 'quiet' | 'isQuiet' | 'stop'>[] = [messages, deliveries]
   storage.hot.setLanes({
     messages,
@@ -195,6 +201,7 @@ export function startDispatcher({
       await watch?.look()
       await lowBalances.look()
       await fallbacks?.look()
+      await broadcasts?.look()
       wake()
       do {
         for (const lane of lanes) await lane.quiet()
@@ -203,7 +210,13 @@ export function startDispatcher({
     async stop(grace_ms) {
       unsubscribe?.()
       storage.hot.setLanes(null)
-      const others = [sweeper.stop(), lowBalances.stop(), fallbacks?.stop(), watch?.stop()]
+      const others = [
+        sweeper.stop(),
+        lowBalances.stop(),
+        fallbacks?.stop(),
+        broadcasts?.stop(),
+        watch?.stop(),
+      ]
       await Promise.all([...others, ...lanes.map((lane) => lane.stop(grace_ms))])
       await listeners?.close(LISTENERS_GRACE_MS)
       await performer.close()

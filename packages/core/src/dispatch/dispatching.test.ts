@@ -139,6 +139,7 @@ function open(
       },
     },
     fallBack: async () => {},
+    stepBroadcast: async () => false,
     pauses: {
       allows: (name) => !pauses.stopped.has(name),
       isStopped: (name) => pauses.stopped.has(name),

@@ -1,3 +1,4 @@
+import type { BroadcastStepper } from '../broadcasts/run.ts'
 import { type Carriers, createPace, type Pauses } from '../carriers/carriers.ts'
 import type { Provider } from '../contract/outside/provider.ts'
 import { type DispatchGate, oneAtATime } from '../control/dispatch-control.ts'
@@ -67,6 +68,7 @@ export interface DispatchParts {
   receive: (provider: string, incoming: readonly Incoming[]) => Promise<void>
   sendReplies: SendReplies
   fallBack: FallBack
+  stepBroadcast: BroadcastStepper
   mailLowBalance: (low: LowBalance) => void
   /** Runs before the first claim. */
   beforeStart: () => Promise<void>

@@ -49,6 +49,13 @@ export async function acceptOne(
   return acceptedOf(result, at)
 }
 
+/** A step of a broadcast was not committed, because the broadcast was paused, canceled, or moved on by another server. */
+export class BroadcastMoved extends Error {
+  constructor() {
+    super('the broadcast moved on')
+  }
+}
+
 type Settled = Extract<AcceptResult, { outcome: 'accepted' | 'replayed' | 'suppressed' }>
 
 /** The result of one request. @throws SvcError for each refusal except `suppressed`, for which the caller builds the error. */
@@ -60,6 +67,8 @@ export function acceptedOf(result: AcceptResult | undefined, at: Date): Settled 
       return result
     case 'key_reused':
       throw keyReused()
+    case 'broadcast_moved':
+      throw new BroadcastMoved()
     case 'account_frozen':
       throw new SvcError('forbidden', 'This workspace is frozen. Please contact support.')
     case 'file_gone':

@@ -11,8 +11,8 @@ import type { TemplateCategory, UsedTemplate } from '../contract/resources/templ
 import type { PriceOf } from '../prices/price.ts'
 import type { QuietHoursOf } from '../quiet-hours/quiet-hours.ts'
 import type { BulkRejectionRow, BulkRow, MessageRow } from '../rows/rows.ts'
+import type { BroadcastStep } from '../rules/accept.ts'
 import { addressesOf, SUPPRESSED_TEXT } from '../rules/recipients.ts'
-
 import type { TestQuotas } from '../rules/test-usage.ts'
 import { inTurns } from '../runtime/in-turns.ts'
 import type { Runtime } from '../runtime/runtime.ts'
@@ -75,6 +75,8 @@ export interface BulkDraft {
   template?: UsedTemplate | undefined
   /** The category of its messages, for quiet hours. */
   category: TemplateCategory
+  /** The broadcast whose step the bulk is, and the step for what is accepted of it. */
+  broadcast?: { id: string; stepOf: (bulk: BulkRow) => BroadcastStep } | undefined
   /** The response is stored if there is a key. */
   idempotency: { route: string; request: unknown; key: string | undefined }
 }
@@ -128,6 +130,7 @@ export async function acceptBulk(
       files: fileRows(messages, (i) => drafts[i]?.files),
       bulk,
       rejections,
+      broadcast: bulkDraft.broadcast?.stepOf(bulk),
       spending: spendingOf(identity, at),
       test_use: await testUseOf(identity, messages, { quotas, at, rejected }),
       idempotency: idempotencyRecord(identity, idempotency.key, {
@@ -168,7 +171,7 @@ function rejectSuppressed(
 
 function bulkRow(
   { workspace_id, api_key_id, mode }: KeyIdentity,
-  { channel, total, duplicates, retry_of }: BulkDraft,
+  { channel, total, duplicates, retry_of, broadcast }: BulkDraft,
   {
     id,
     messages,
@@ -194,6 +197,7 @@ function bulkRow(
     credits_used: units(messages.reduce((sum, { credits_used }) => sum + credits_used, 0)),
     retry_of,
     created_at: at,
+    broadcast_id: broadcast?.id ?? null,
   }
 }
 

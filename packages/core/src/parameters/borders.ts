@@ -9,6 +9,7 @@ import { ASSIGNED_ROLES } from '../contract/endpoints/roles.ts'
 import { SvcError } from '../contract/errors.ts'
 import { httpUrl, phone, text } from '../contract/fields/fields.ts'
 import { LIMITS } from '../contract/limits.ts'
+import type { BroadcastStatus } from '../contract/resources/broadcasts.ts'
 import { CHANNELS, type Channel } from '../contract/resources/content.ts'
 import { emailBulk } from '../contract/resources/email-bulk.ts'
 import type { EventKind } from '../contract/resources/events.ts'
@@ -81,6 +82,7 @@ function makeBorders(api: Api) {
     },
     verifications: verificationBorders(api.verifications),
     templates: templateBorders(api.templates),
+    broadcasts: broadcastBorders(api.broadcasts),
     webhooks: webhookBorders(api.webhooks),
     domains: domainBorders(api.domains),
     contacts: contactBorders(api.contacts),
@@ -389,6 +391,23 @@ function templateBorders(api: Api['templates']) {
     versions: takes(workspaceId, one, slice),
     version: takes(workspaceId, one, checked<number>('version', z.int().min(1))),
     delete: takes(workspaceId, one, actor),
+  }
+}
+
+function broadcastBorders(api: Api['broadcasts']) {
+  const { status } = api.list.query.shape
+  const one = id(api.get)
+  return {
+    create: takes(identity(api.create), body(api.create), keyed, actor),
+    preview: takes(identity(api.preview), body(api.preview)),
+    list: takes(
+      viewer(api.list),
+      checked<Slice & { status?: BroadcastStatus }>('', z.object({ status, ...sliceFields })),
+    ),
+    get: takes(viewer(api.get), one),
+    pause: takes(viewer(api.pause), one, actor),
+    resume: takes(identity(api.resume), one, actor),
+    cancel: takes(viewer(api.cancel), one, actor),
   }
 }
 

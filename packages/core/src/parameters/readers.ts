@@ -162,10 +162,11 @@ function idOf(given: unknown, notFound: string): string {
 }
 
 /** The identity of an API key, which needs the scope of the endpoint. */
-export function identity({ scope }: Endpoint): (given: unknown) => KeyIdentity {
+export function identity({ scope, also_scope }: Endpoint): (given: unknown) => KeyIdentity {
   return (given) => {
     const found: KeyIdentity = decode(identitySchema, { identity: given }).identity
     requireScope(found, scope)
+    requireScope(found, also_scope)
     return found
   }
 }

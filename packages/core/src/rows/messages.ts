@@ -221,6 +221,8 @@ export function messageTables(d: Dialect) {
       /** The bulk whose failed messages this bulk retries; a bulk can be retried only once. */
       retry_of: d.text(),
       created_at: d.time().notNull(),
+      /** The broadcast whose messages these are; null for most bulks. */
+      broadcast_id: d.text(),
     },
     (t) => [
       d.primaryKey({ columns: [t.workspace_id, t.id] }),
@@ -228,6 +230,10 @@ export function messageTables(d: Dialect) {
         .uniqueIndex('bulks_retry_of')
         .on(t.workspace_id, t.retry_of)
         .where(sql`retry_of is not null`),
+      d
+        .index('bulks_broadcast')
+        .on(t.workspace_id, t.broadcast_id, t.id)
+        .where(sql`broadcast_id is not null`),
     ],
   )
   /** The recipients of a bulk that get no message. */

@@ -48,6 +48,7 @@ export type VerificationCountRow = Row<'verification_counts'>
 export type VerificationPauseRow = Row<'verification_pauses'>
 export type TemplateRow = Row<'templates'>
 export type TemplateVersionRow = Row<'template_versions'>
+export type BroadcastRow = Row<'broadcasts'>
 export type DispatchPauseRow = Row<'dispatch_pauses'>
 export type RetentionMarkRow = Row<'retention_marks'>
 export type RemovedHistoryRow = Row<'removed_history'>

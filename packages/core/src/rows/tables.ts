@@ -1,3 +1,4 @@
+import { broadcastTables } from './broadcasts.ts'
 import { contactTables } from './contacts.ts'
 import { creditTables } from './credits.ts'
 import type { Dialect } from './dialect.ts'
@@ -39,6 +40,7 @@ function tablesIn(d: Dialect) {
     ...domainTables(d),
     ...verificationTables(d),
     ...templateTables(d),
+    ...broadcastTables(d),
     ...operatingTables(d),
     ...operatorTables(d),
   }

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { builders, SMS_PRICE, testRuntime } from '../../test/fixtures.ts'
 import { units } from '../contract/fields/units.ts'
-import type { MessageFileRow, MessageRow } from '../rows/rows.ts'
+import type { BroadcastRow, MessageFileRow, MessageRow } from '../rows/rows.ts'
 import {
   type AcceptState,
+  broadcastKey,
   fileKey,
   idempotencyKeyOf,
   isLarge,
@@ -33,6 +34,7 @@ function state(overrides: Partial<Account> = {}): AcceptState {
     test_usage: new Map(),
     files: new Set(),
     codes: emptyCodeState(),
+    broadcasts: new Map(),
   }
 }
 
@@ -51,6 +53,7 @@ const NOTHING = {
   verifications: [],
   verification_counts: [],
   verification_spending: [],
+  broadcasts: [],
 }
 
 describe('planAccept', () => {
@@ -93,6 +96,43 @@ describe('planAccept', () => {
     expect(planAccept([make.send('w1', draft)], { ...state(), suppressed })).toEqual({
       ...NOTHING,
       results: [{ outcome: 'suppressed', recipients: ['Asha@example.com'] }],
+    })
+  })
+
+  describe('a step of a broadcast', () => {
+    const NEXT = {
+      ...{ cursor: 'c2', next_at: null, last_bulk_id: 'b1', contacts: 1, accepted: 1 },
+      ...{ suppressed: 0, no_address: 0, rejected: 0, credits_used: units(SMS_PRICE) },
+      updated_at: new Date(0),
+    }
+    const step = { id: 'b', cursor: 'c1', next: NEXT }
+    const stateOf = (status: BroadcastRow['status'], cursor: string): AcceptState => ({
+      ...state(),
+      broadcasts: new Map([[broadcastKey({ workspace_id: 'w1', id: 'b' }), { status, cursor }]]),
+    })
+
+    it('is written with its messages, once', () => {
+      const requests = [1, 2].map(() => ({ ...make.send('w1'), broadcast: step }))
+      const plan = planAccept(requests, stateOf('running', 'c1'))
+      expect(plan.results).toEqual([{ outcome: 'accepted' }, { outcome: 'broadcast_moved' }])
+      expect(plan.broadcasts).toEqual([{ workspace_id: 'w1', id: 'b', ...NEXT }])
+      expect([plan.messages.length, plan.entries.length]).toEqual([1, 1])
+    })
+
+    it.each([
+      ['that moved on', stateOf('running', 'c2')],
+      ['that is paused', stateOf('paused', 'c1')],
+      ['that is canceled', stateOf('canceled', 'c1')],
+      ['that does not exist', state()],
+    ])('writes nothing for a broadcast %s', (_, at) => {
+      const plan = planAccept([{ ...make.send('w1'), broadcast: step }], at)
+      expect(plan).toEqual({ ...NOTHING, results: [{ outcome: 'broadcast_moved' }] })
+    })
+
+    it('does not move without enough credits', () => {
+      const at = { ...stateOf('running', 'c1'), accounts: state({ balance: units(1) }).accounts }
+      const plan = planAccept([{ ...make.send('w1'), broadcast: step }], at)
+      expect(plan).toMatchObject({ ...NOTHING, results: [{ outcome: 'insufficient_credits' }] })
     })
   })
 

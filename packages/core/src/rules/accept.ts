@@ -1,5 +1,6 @@
 import type { Units } from '../contract/fields/units.ts'
 import type {
+  BroadcastRow,
   BulkRejectionRow,
   BulkRow,
   HoldRow,
@@ -44,8 +45,35 @@ export interface AcceptRequest {
   /** The use of the test quotas; null for a live key. */
   test_use: TestUse | null
   idempotency: IdempotencyRecord | null
+  /** The step of a broadcast whose messages these are; absent for other messages. */
+  broadcast?: BroadcastStep | undefined
   /** The verification whose code the only message carries; absent for other messages. */
   code?: CodeRequest | undefined
+}
+
+/** What a step of a broadcast changes in its row. */
+export const STEP_COLUMNS = [
+  'cursor',
+  'next_at',
+  'last_bulk_id',
+  'contacts',
+  'accepted',
+  'suppressed',
+  'no_address',
+  'rejected',
+  'credits_used',
+  'updated_at',
+] as const satisfies (keyof BroadcastRow)[]
+
+/**
+ * A step of a broadcast. It is committed with its messages, and only if the broadcast runs and its last contact is the one
+ * that the step was planned after: so each contact gets one message, also after a crash and with several servers.
+ */
+export interface BroadcastStep {
+  id: string
+  /** The last contact before the step. */
+  cursor: string
+  next: Pick<BroadcastRow, (typeof STEP_COLUMNS)[number]>
 }
 
 /** The sum of a key's debits on one day (UTC), with this debit, is at most `limit`. Refunds do not reduce the sum. */
@@ -82,6 +110,8 @@ export type AcceptResult =
       spent: Units
     }
   | { outcome: 'account_frozen' }
+  /** The broadcast does not run, or another step of it was committed. */
+  | { outcome: 'broadcast_moved' }
   /** A stored file of a message was removed meanwhile. */
   | { outcome: 'file_gone' }
   | TestQuotaExceeded
@@ -100,6 +130,12 @@ export interface AcceptState {
   /** The whole files that the storage holds for the requests, as keys of `fileKey`. */
   files: Set<string>
   codes: CodeState
+  /** The broadcasts of the requests; `broadcastKey` makes the keys of this map. */
+  broadcasts: Map<string, Pick<BroadcastRow, 'status' | 'cursor'>>
+}
+
+export function broadcastKey(of: { workspace_id: string; id: string }): string {
+  return `${of.workspace_id}\n${of.id}`
 }
 
 export function fileKey(of: { workspace_id: string; sha256: string }): string {
@@ -132,6 +168,8 @@ export interface AcceptPlan {
   verifications: VerificationRow[]
   verification_counts: VerificationCountRow[]
   verification_spending: VerificationSpendingRow[]
+  /** The steps of broadcasts. */
+  broadcasts: (Pick<BroadcastRow, 'workspace_id' | 'id'> & BroadcastStep['next'])[]
 }
 
 export function idempotencyKeyOf(
@@ -166,6 +204,7 @@ export function planAccept(requests: readonly AcceptRequest[], state: AcceptStat
     verifications: new Map(),
     verification_counts: new Map(),
     verification_spending: new Map(),
+    broadcasts: [],
   }
   for (const request of requests) batch.results.push(acceptRequest(request, batch))
   const { results, entries, holds, bulks, rejections, messages, files, answers } = batch
@@ -185,6 +224,7 @@ export function planAccept(requests: readonly AcceptRequest[], state: AcceptStat
     verifications: [...batch.verifications.values()],
     verification_counts: [...batch.verification_counts.values()],
     verification_spending: [...batch.verification_spending.values()],
+    broadcasts: batch.broadcasts,
   }
 }
 
@@ -192,7 +232,15 @@ export function planAccept(requests: readonly AcceptRequest[], state: AcceptStat
 interface Batch
   extends Pick<
     AcceptPlan,
-    'results' | 'entries' | 'holds' | 'bulks' | 'rejections' | 'messages' | 'files' | 'answers'
+    | 'results'
+    | 'entries'
+    | 'holds'
+    | 'bulks'
+    | 'rejections'
+    | 'messages'
+    | 'files'
+    | 'answers'
+    | 'broadcasts'
   > {
   state: AcceptState
   accounts: Map<string, Account>
@@ -206,6 +254,9 @@ interface Batch
 function acceptRequest(request: AcceptRequest, batch: Batch): AcceptResult {
   const known = knownAnswer(request, batch.state)
   if (known) return known
+  if (request.broadcast && !isNext(request.workspace_id, request.broadcast, batch.state)) {
+    return { outcome: 'broadcast_moved' }
+  }
   const recipients = suppressedOf(request, batch.state)
   if (recipients.length > 0) return { outcome: 'suppressed', recipients }
   const { files = [] } = request
@@ -223,8 +274,24 @@ function acceptRequest(request: AcceptRequest, batch: Batch): AcceptResult {
   for (const file of files) batch.files.push(file)
   if (request.bulk) batch.bulks.push(request.bulk)
   for (const rejection of request.rejections) batch.rejections.push(rejection)
+  if (request.broadcast) advance(request.workspace_id, request.broadcast, batch)
   remember(request, batch)
   return { outcome: 'accepted' }
+}
+
+function isNext(
+  workspace_id: string,
+  { id, cursor }: BroadcastStep,
+  { broadcasts }: AcceptState,
+): boolean {
+  const known = broadcasts.get(broadcastKey({ workspace_id, id }))
+  return known?.status === 'running' && known.cursor === cursor
+}
+
+function advance(workspace_id: string, { id, next }: BroadcastStep, batch: Batch): void {
+  const key = broadcastKey({ workspace_id, id })
+  batch.state.broadcasts.set(key, { status: 'running', cursor: next.cursor })
+  batch.broadcasts.push({ workspace_id, id, ...next })
 }
 
 /** Accepts the message with a code: its code is that of the verification, which may have begun earlier. */

@@ -130,6 +130,7 @@ function memoryMessages(
           test_usage: new Map(),
           files: new Set(),
           codes: emptyCodeState(),
+          broadcasts: new Map(),
         }
         for (const { workspace_id, idempotency, spending: of } of requests) {
           credits.load(state.accounts, workspace_id)

@@ -9,6 +9,8 @@ import { benchFor, EVERYTHING, type OpenStorage, only } from './bench.ts'
 
 const BULK_ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
 
+const BROADCAST_ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d02'
+
 const DAY = '2026-05-04'
 
 const TEST_USE = {
@@ -44,6 +46,8 @@ const RECEIVED = {
 } as const
 
 const ANSWER = { route: 'billing.checkout', key: 'k', request_hash: 'h', response: '{}' }
+
+const VIPS = { tags: ['vip'], exclude_tags: ['staff'] }
 
 const BULK_ANSWER = {
   route: 'bulks.send',
@@ -126,7 +130,11 @@ export function isolationContract(open: OpenStorage): void {
     const bulk = { bulk_id: BULK_ID, recipient: '+255700000009' }
     const request = bench.make.send(workspaceId, bulk)
     const spending = { api_key_id: key.id, day: DAY, limit: units(SMS_PRICE) }
-    const row = bench.make.bulkRow(request.messages, { retry_of: BULK_ID, rejected: 1 })
+    const row = bench.make.bulkRow(request.messages, {
+      retry_of: BULK_ID,
+      rejected: 1,
+      broadcast_id: BROADCAST_ID,
+    })
     const file = { workspace_id: workspaceId, sha256: FILE_HASH, size_bytes: 3, chunks: 1 }
     await bench.storage.write(async ({ files }) => {
       await files.begin(file, bench.clock.now())
@@ -215,6 +223,15 @@ export function isolationContract(open: OpenStorage): void {
         deleted_at: null,
       })
     })
+    const recipient = '+255700000010'
+    // The debit of the bulk was booked with its first message.
+    const queued = bench.make.send(workspaceId, { bulk_id: BULK_ID, recipient })
+    await bench.accept({ ...queued, debit: null })
+    await bench.storage.write(async ({ broadcasts, suppressions }) => {
+      await broadcasts.insert(bench.make.broadcast(workspaceId, { id: BROADCAST_ID }))
+      const of = { workspace_id: workspaceId, channel: 'sms', reason: 'opt_out' } as const
+      await suppressions.add([{ ...of, address: recipient, created_at: bench.clock.now() }])
+    })
     await bench.storage.write(({ verifications }) =>
       verifications.notePause(
         { workspace_id: workspaceId, ...pause, allowed_until: null },
@@ -270,6 +287,7 @@ export function isolationContract(open: OpenStorage): void {
         sendingDomains,
         verifications,
         templates,
+        broadcasts,
         members,
         invitations,
       } = bench.storage.read
@@ -311,6 +329,10 @@ export function isolationContract(open: OpenStorage): void {
           list: () => contacts.list(asker, part, EVERYTHING),
           count: () => contacts.count(asker, part),
           tags: () => contacts.tags(asker, { limit: 10 }),
+          audience: () =>
+            contacts.audience(asker, VIPS, { after: '', until: contact.id, limit: 10 }),
+          countAudience: () => contacts.countAudience(asker, VIPS, contact.id),
+          newestId: async () => (await contacts.newestId(asker)) || null,
         },
         suppressions: {
           of: () => suppressions.of(asker, keys.phones),
@@ -404,6 +426,20 @@ export function isolationContract(open: OpenStorage): void {
           byName: () => sendingDomains.byName(asker, domain.domain),
           list: () => sendingDomains.list(asker, EVERYTHING),
           count: () => sendingDomains.count(asker),
+        },
+        broadcasts: {
+          byId: () => broadcasts.byId(asker, BROADCAST_ID),
+          list: () => broadcasts.list(asker, undefined, EVERYTHING),
+          count: () => broadcasts.count(asker, undefined),
+          countOpen: () => broadcasts.countOpen(asker),
+          waiting: () => broadcasts.waiting(asker, BULK_ID, bench.clock.now()),
+          totals: () => broadcasts.totals(asker, BROADCAST_ID),
+          unsubscribed: () =>
+            broadcasts.unsubscribed(asker, {
+              ...{ id: BROADCAST_ID, channel: 'sms', started_at: new Date(0) },
+            }),
+          nextBulk: () => broadcasts.nextBulk(asker, BROADCAST_ID, ''),
+          queued: () => broadcasts.queued(asker, BULK_ID),
         },
         templates: {
           byName: () => templates.byName(asker, 'welcome'),

@@ -112,7 +112,10 @@ function assertMay(identity: Identity, endpoint: Endpoint): void {
   if ((identity.kind === 'operator') !== (endpoint.auth === 'operator')) {
     throw new SvcError('forbidden', 'The credential is not for this endpoint')
   }
-  if (identity.kind === 'api_key') requireScope(identity, endpoint.scope)
+  if (identity.kind === 'api_key') {
+    requireScope(identity, endpoint.scope)
+    requireScope(identity, endpoint.also_scope)
+  }
   if (identity.kind !== 'session') return
   if (identity.lacks_second_factor && !endpoint.path.startsWith(SECOND_FACTOR)) {
     const text = 'A second factor is required here: add an authenticator app in the console'

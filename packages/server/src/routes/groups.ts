@@ -41,6 +41,7 @@ function handlersOf(
     received: receivedRoutes(core),
     verifications: verificationRoutes(core),
     templates: templateRoutes(core),
+    broadcasts: broadcastRoutes(core),
     contacts: contactRoutes(core),
     suppressions: suppressionRoutes(core),
     webhooks: webhookRoutes(core),
@@ -191,6 +192,35 @@ function templateRoutes({ templates }: DecodedCore): Handlers<typeof api.templat
     async delete({ workspace_id, params, actor }) {
       await templates.delete(workspace_id, params.name, actor)
       return { message: 'Template deleted' }
+    },
+  }
+}
+
+function broadcastRoutes({ broadcasts }: DecodedCore): Handlers<typeof api.broadcasts> {
+  return {
+    async create({ identity, body, idempotency_key, actor, replayed: markReplayed }) {
+      const options = { idempotency_key }
+      const { data, replayed } = await broadcasts.create(keyOf(identity), body, options, actor)
+      if (replayed) markReplayed()
+      return data
+    },
+    async preview({ identity, body }) {
+      return { preview: await broadcasts.preview(keyOf(identity), body) }
+    },
+    async list({ viewer, query }) {
+      const page = { ...sliceOf(query), status: query.status }
+      const { broadcasts: found, total, next_after } = await broadcasts.list(viewer, page)
+      return { broadcasts: found, pagination: paginationOf(total, query), next_after }
+    },
+    get: ({ viewer, params }) => broadcasts.get(viewer, params.id),
+    async pause({ viewer, params, actor }) {
+      return { broadcast: await broadcasts.pause(viewer, params.id, actor) }
+    },
+    async resume({ identity, params, actor }) {
+      return { broadcast: await broadcasts.resume(keyOf(identity), params.id, actor) }
+    },
+    async cancel({ viewer, params, actor }) {
+      return { broadcast: await broadcasts.cancel(viewer, params.id, actor) }
     },
   }
 }

@@ -28,6 +28,7 @@ export interface Owner {
   verifications: string[]
   /** The names of templates. */
   templates: string[]
+  broadcasts: string[]
   /** The number of each verification. */
   numbers: Record<string, string>
   cursors: string[]
@@ -289,6 +290,7 @@ export function draftsFrom(
       id: webhooks.length > 1 ? webhooks.pop() : undefined,
     }),
     ...webhookDrafts({ below, pick, once }, page, now),
+    ...broadcastDrafts({ pick, once }, page, now),
     'billing.checkout': () => ({
       json: {
         package_id: pick(['starter', 'large']),
@@ -395,6 +397,46 @@ function webhookDrafts(
       ...first(owner),
       json: { since: now().toISOString(), until: now().toISOString() },
     }),
+  }
+}
+
+/** Broadcasts that send nothing: their steps come with a timer. */
+function broadcastDrafts(
+  { pick, once }: Pick<Dice, 'pick' | 'once'>,
+  page: () => Record<string, string>,
+  now: () => Date,
+): Record<string, (owner: Owner) => Draft> {
+  return {
+    'broadcasts.create': ({ templates }) => ({
+      json: {
+        channel: pick(['sms', 'email']),
+        template: { name: templates.at(-1), variables: { name: 'Asha' } },
+        audience: { tags: ['unused'] },
+        draft: once(2),
+        ...(once(3) && { rate: 60, name: pick(NAMES) }),
+      },
+    }),
+    'broadcasts.create draft': ({ templates }) => ({
+      json: {
+        channel: 'sms',
+        template: { name: templates.at(-1) },
+        audience: { tags: ['unused'] },
+        draft: true,
+        scheduled_at: new Date(now().getTime() + 3_600_000).toISOString(),
+      },
+    }),
+    'broadcasts.preview': ({ templates }) => ({
+      json: {
+        channel: pick(['sms', 'email']),
+        template: { name: templates.at(-1) },
+        audience: once(2) ? {} : { tags: ['vip'], attributes: { city: 'Berlin' } },
+      },
+    }),
+    'broadcasts.list': () => ({ query: page() }),
+    'broadcasts.get': ({ broadcasts }) => ({ id: broadcasts.at(-1) }),
+    'broadcasts.pause': ({ broadcasts }) => ({ id: broadcasts.at(-1) }),
+    'broadcasts.resume': ({ broadcasts }) => ({ id: broadcasts.at(-1) }),
+    'broadcasts.cancel': ({ broadcasts }) => ({ id: broadcasts.at(-1) }),
   }
 }
 

@@ -87,6 +87,17 @@ const BEFORE: Record<string, readonly string[]> = {
   'templates.versions': ['templates.create', 'templates.publish'],
   'templates.version': ['templates.create', 'templates.publish'],
   'templates.delete': ['templates.create', 'templates.create', 'templates.publish'],
+  'broadcasts.create': ['templates.create', 'templates.publish'],
+  'broadcasts.preview': ['templates.create', 'templates.publish'],
+  'broadcasts.get': ['templates.create', 'templates.publish', 'broadcasts.create'],
+  'broadcasts.pause': [
+    'templates.create',
+    'templates.publish',
+    'broadcasts.create draft',
+    'broadcasts.resume',
+  ],
+  'broadcasts.resume': ['templates.create', 'templates.publish', 'broadcasts.create draft'],
+  'broadcasts.cancel': ['templates.create', 'templates.publish', 'broadcasts.create'],
   'verifications.check': ['verifications.start'],
   'verifications.check_address': ['verifications.start', 'verifications.check_address newest'],
   'verifications.resend': ['verifications.start'],
@@ -248,6 +259,7 @@ export function commandStream(
       } else if (endpoint === 'api_keys.create') owner.keys.push(data)
       else if (endpoint === 'contacts.create') owner.contacts.push(data.contact.id)
       else if (endpoint === 'templates.create') owner.templates.push(data.template.name)
+      else if (endpoint === 'broadcasts.create') owner.broadcasts.push(data.broadcast.id)
       else if (endpoint === 'suppressions.add') {
         const { channel, address } = data.suppression
         owner.suppressions.push(`${channel}/${encodeURIComponent(address)}`)
@@ -306,6 +318,7 @@ function newOwner(id: string, signup: unknown, mails: Mails): Owner {
     suppressions: [],
     verifications: [UNKNOWN_ID],
     templates: ['unknown'],
+    broadcasts: [UNKNOWN_ID],
     numbers: {},
     cursors: [],
     members: [],

@@ -15,7 +15,7 @@ import { seededChance } from './seeded-chance.ts'
  *
  *     SVC_FUZZ_SEED=42 SVC_FUZZ_OPERATIONS=5000 npx vitest run packages/server/test/postgres/differential.test.ts
  */
-const SEED = Number(process.env.SVC_FUZZ_SEED ?? 20_260_507)
+const SEED = Number(process.env.SVC_FUZZ_SEED ?? 20_260_508)
 // Also the shortest stream ends with the steps that no random command has served.
 const COMMANDS = Number(process.env.SVC_FUZZ_OPERATIONS ?? (RUNS_ALL_CASES ? 600 : 200))
 

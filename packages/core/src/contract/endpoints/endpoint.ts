@@ -33,6 +33,8 @@ export interface Endpoint {
   readonly auth: Auth
   /** The scope that an API key needs. */
   readonly scope?: Scope
+  /** A further scope that an API key needs. */
+  readonly also_scope?: Scope
   /** What the role of a session must allow. By default it follows from the scope; without a scope, only the owner may call. */
   readonly needs?: Capability
   readonly rate: Rate

@@ -122,7 +122,11 @@ describe('the document', () => {
   test('names every record once', () => {
     expect(Object.keys(document.components.schemas ?? {})).toEqual([
       'ApiKey',
+      'Audience',
       'AuditEntry',
+      'Broadcast',
+      'BroadcastPreview',
+      'BroadcastResults',
       'Bulk',
       'BulkRecipient',
       'BulkRejection',

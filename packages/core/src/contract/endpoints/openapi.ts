@@ -133,11 +133,14 @@ function exampleOf(group: string, name: string): { body?: JsonObject; data?: Jso
 
 const CSV_CONTENT: JsonObject = { 'text/csv': { schema: { type: 'string' } } }
 
-function textOf({ description, scope, rate }: Endpoint): { description?: string } {
+function textOf({ description, scope, also_scope, rate }: Endpoint): { description?: string } {
   const limit = rate === 'exempt' ? undefined : RATES[rate]
   const sentences = [
     description,
-    scope && `An API key needs the scope \`${scope}\`.`,
+    scope &&
+      (also_scope
+        ? `An API key needs the scopes \`${scope}\` and \`${also_scope}\`.`
+        : `An API key needs the scope \`${scope}\`.`),
     limit && `Default rate limit: ${limit.max} in ${limit.window_s} s.`,
   ].filter(Boolean)
   return sentences.length > 0 ? { description: sentences.join(' ') } : {}

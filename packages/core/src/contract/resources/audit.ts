@@ -55,6 +55,10 @@ export const AUDIT_ACTIONS = {
   'template.updated': 'The draft of a template changed; `changed` names the fields.',
   'template.published': 'A version of a template was published; `version` is its number.',
   'template.deleted': 'A template was deleted.',
+  'broadcast.created': 'A broadcast was created; `template` names its template.',
+  'broadcast.paused': 'A broadcast was paused.',
+  'broadcast.resumed': 'A paused broadcast continues, or a draft begins.',
+  'broadcast.canceled': 'A broadcast was canceled.',
   'verification.allowed':
     'An operator allowed one-time codes to a country, whatever is approved; `hours` is the time.',
   'credits.granted': 'An operator granted credits.',

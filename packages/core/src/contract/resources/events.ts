@@ -4,6 +4,7 @@ import { wholeNumber } from '../endpoints/paging.ts'
 import { credits, jsonObject, timestamp, uuid } from '../fields/fields.ts'
 import { creditsOf } from '../fields/units.ts'
 import { LIMITS } from '../limits.ts'
+import { BROADCAST_STATUSES, PAUSE_REASONS } from './broadcasts.ts'
 import { CHANNELS } from './content.ts'
 import { type EmailTag, emailTags } from './email-headers.ts'
 import { type MailRecipient, mailRecipient } from './mail-recipients.ts'
@@ -91,6 +92,19 @@ const verificationPaused = z
   })
   .meta({ id: 'VerificationPausedData' })
 
+const broadcastChange = z
+  .object({
+    broadcast_id: uuid,
+    name: z.string().nullable(),
+    channel: z.enum(CHANNELS),
+    status: z.enum(BROADCAST_STATUSES),
+    pause_reason: z.enum(PAUSE_REASONS).nullable(),
+    accepted: z.int().min(0).meta({ description: 'Its messages so far.' }),
+    livemode,
+    occurred_at: timestamp,
+  })
+  .meta({ id: 'BroadcastChangeData' })
+
 const webhookTest = z
   .object({
     webhook_id: uuid,
@@ -135,6 +149,17 @@ const approved: z.input<typeof verificationEnd> = {
   metadata: { user_id: 'U7' },
   livemode: true,
   occurred_at: '2026-05-04T09:31:05.000Z',
+}
+
+const finished: z.input<typeof broadcastChange> = {
+  broadcast_id: '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d05',
+  name: 'May news',
+  channel: 'sms',
+  status: 'finished',
+  pause_reason: null,
+  accepted: 1200,
+  livemode: true,
+  occurred_at: '2026-05-04T09:42:00.000Z',
 }
 
 /** The kinds of events for webhooks. Source: contract section 7. */
@@ -240,6 +265,17 @@ export const EVENTS = {
       livemode: true,
       occurred_at: '2026-05-04T09:41:00.000Z',
     },
+  ),
+  'broadcast.paused': define('A broadcast is paused; pause_reason says why.', broadcastChange, {
+    ...finished,
+    status: 'paused',
+    pause_reason: 'insufficient_credits',
+    accepted: 500,
+  }),
+  'broadcast.finished': define(
+    'Each contact of a broadcast had its turn; messages may still be queued.',
+    broadcastChange,
+    finished,
   ),
   'webhook.test': define('A requested test, to check whether deliveries arrive.', webhookTest, {
     webhook_id: '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d03',

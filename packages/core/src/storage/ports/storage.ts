@@ -32,6 +32,7 @@ export const NEAR_READS = {
   sendingDomains: ['byId', 'byName', 'due'],
   verifications: ['byId'],
   templates: ['byName', 'version', 'usable'],
+  broadcasts: ['byId', 'due'],
   secrets: ['byName'],
   sealedValues: ['formsAtStart'],
   eventLog: ['state'],

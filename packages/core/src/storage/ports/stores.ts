@@ -1,5 +1,6 @@
 export type { AuditFilter, OperatorAuditFilter } from '../stores/audit.ts'
-export type { ContactFilter } from '../stores/contacts.ts'
+export type { BroadcastChange } from '../stores/broadcasts.ts'
+export type { AudienceFilter, ContactFilter } from '../stores/contacts.ts'
 export type { AccountRecord, LowBalance, Overdue, Posted, Terms } from '../stores/credits.ts'
 export type { IdWindow, SearchedTable } from '../stores/erasure.ts'
 export type { EventLogState, LoggedEvent } from '../stores/event-log.ts'

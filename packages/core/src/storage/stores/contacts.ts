@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, inArray, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, exists, gt, inArray, lte, notExists, type SQL, sql } from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
 import type { Slice } from '../../contract/endpoints/paging.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
@@ -14,6 +14,14 @@ export interface ContactFilter {
   tag?: string | undefined
   /** Only contacts that are newer than the contact with this id: of these, the oldest. */
   newer_than?: string | undefined
+}
+
+/** Selects contacts by their tags. */
+export interface AudienceFilter {
+  /** At least one of these; empty: any contact. */
+  tags: readonly string[]
+  /** None of these. */
+  exclude_tags: readonly string[]
 }
 
 /** The keys that are unique among the contacts of a workspace. */
@@ -63,6 +71,30 @@ export function contactStore(
       newer_than ? gt(t.id, newer_than) : undefined,
     )
   }
+
+  const taggedWith = (names: readonly string[]) =>
+    db
+      .select({ id: tags.contact_id })
+      .from(tags)
+      .where(
+        and(
+          eq(tags.workspace_id, t.workspace_id),
+          inArray(tags.tag, filledUp(names)),
+          eq(tags.contact_id, t.id),
+        ),
+      )
+
+  const inAudience = (
+    workspaceId: string,
+    { tags: wanted, exclude_tags: unwanted }: AudienceFilter,
+    until: string,
+  ) =>
+    and(
+      eq(t.workspace_id, workspaceId),
+      lte(t.id, until),
+      wanted.length > 0 ? exists(taggedWith(wanted)) : undefined,
+      unwanted.length > 0 ? notExists(taggedWith(unwanted)) : undefined,
+    )
 
   const isAmong = (workspaceId: string, column: PgColumn, values: readonly string[]) =>
     and(eq(t.workspace_id, workspaceId), inArray(column, filledUp(values)))
@@ -158,6 +190,32 @@ export function contactStore(
           return rows.reverse()
         }
         return found.orderBy(desc(t.id)).limit(limit).offset(offset)
+      },
+      /** The contacts with these tags, oldest first, after one id and up to another. */
+      audience: (
+        workspaceId: string,
+        filter: AudienceFilter,
+        { after, until, limit }: { after: string; until: string; limit: number },
+      ): Promise<ContactRow[]> =>
+        db
+          .select()
+          .from(t)
+          .where(and(inAudience(workspaceId, filter, until), gt(t.id, after)))
+          .orderBy(asc(t.id))
+          .limit(limit),
+      /** The number of contacts with these tags, up to an id. */
+      async countAudience(
+        workspaceId: string,
+        filter: AudienceFilter,
+        until: string,
+      ): Promise<number> {
+        const found = db.select({ n: rowCount }).from(t)
+        return (await found.where(inAudience(workspaceId, filter, until)))[0]?.n ?? 0
+      },
+      /** The id of the newest contact; empty without contacts. */
+      async newestId(workspaceId: string): Promise<string> {
+        const found = db.select({ id: t.id }).from(t).where(eq(t.workspace_id, workspaceId))
+        return (await found.orderBy(desc(t.id)).limit(1))[0]?.id ?? ''
       },
       async count(workspaceId: string, filter: ContactFilter): Promise<number> {
         const found = db.select({ n: rowCount }).from(t).where(matching(workspaceId, filter))

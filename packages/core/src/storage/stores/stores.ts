@@ -2,6 +2,7 @@ import type { Db } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import { apiKeyStore } from './api-keys.ts'
 import { auditStore } from './audit.ts'
+import { broadcastStore } from './broadcasts.ts'
 import { bulkStore } from './bulks.ts'
 import { contactStore } from './contacts.ts'
 import { conversationStore } from './conversations.ts'
@@ -69,6 +70,7 @@ const STORES = {
   sendingDomains: sendingDomainStore,
   verifications: verificationStore,
   templates: templateStore,
+  broadcasts: broadcastStore,
   secrets: secretStore,
   sealedValues: sealedValueStore,
   overview: overviewStore,

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { MessageFileRow, TestUsageRow } from '../../../rows/rows.ts'
+import type { BroadcastRow, MessageFileRow, TestUsageRow } from '../../../rows/rows.ts'
 import type { Tables } from '../../../rows/tables.ts'
 
 import {
@@ -7,11 +7,13 @@ import {
   type AcceptRequest,
   type AcceptResult,
   type AcceptState,
+  broadcastKey,
   fileKey,
   idempotencyKeyOf,
   isLarge,
   planAccept,
   type Spending,
+  STEP_COLUMNS,
   slicesOf,
   spendingKey,
   weightOf,
@@ -28,7 +30,7 @@ import {
   statement,
   type Transaction,
 } from '../engine/database.ts'
-import { dueAt, insertInto } from '../engine/rows.ts'
+import { dueAt, insertInto, updateOf } from '../engine/rows.ts'
 import {
   ANSWERED,
   addCounts,
@@ -63,6 +65,14 @@ const findFiles = statement<{ workspace_id: string; sha256: string }>(
   `select f.workspace_id, f.sha256 from files f
    where (f.workspace_id, f.sha256) in (select * from unnest($1::text[], $2::text[])) and f.is_whole
    order by f.workspace_id, f.sha256 for key share`,
+)
+
+/** Holds the broadcasts, so that no request pauses one before the commit. */
+const findBroadcasts = statement<Pick<BroadcastRow, 'workspace_id' | 'id' | 'status' | 'cursor'>>(
+  'find_broadcasts',
+  `select b.workspace_id, b.id, b.status, b.cursor from broadcasts b
+   where (b.workspace_id, b.id) in (select * from unnest($1::text[], $2::text[]))
+   order by b.workspace_id, b.id for update`,
 )
 
 /**
@@ -107,6 +117,10 @@ export function prepareAccept(
   const insertRejections = insertInto('insert_rejections', t.bulk_rejections)
   const insertAnswers = insertInto('insert_answers', t.idempotency_keys)
   const storeSpent = storeSpending(t)
+  const advanceBroadcasts = updateOf('advance_broadcasts', t.broadcasts, {
+    key: ['workspace_id', 'id'],
+    set: STEP_COLUMNS,
+  })
   // The test usage is read under the account's lock, as the spending is.
   const storeTestUsage = insertInto(
     'store_test_usage',
@@ -118,18 +132,20 @@ export function prepareAccept(
 
   async function lookUp(tx: Transaction, requests: readonly AcceptRequest[]): Promise<AcceptState> {
     const testing = requests.flatMap((of) => (of.test_use ? [of.workspace_id] : []))
-    const [accounts, answers, suppressed, spent, usage, files, codes] = await Promise.all([
-      credits.lock(tx, new Set(requests.filter(isExclusive).map((of) => of.workspace_id))),
-      findByKeys(tx, findAnswers, requests.flatMap(answeredKeyOf)),
-      findSuppressed(
-        tx,
-        requests.flatMap(({ messages }) => messages),
-      ),
-      findByKeys(tx, findSpent, requests.flatMap(limited)),
-      testing.length > 0 ? tx.rows(findTestUsage, testing) : [],
-      findFilesOf(tx, requests),
-      findCodes(tx, requests),
-    ])
+    const [accounts, answers, suppressed, spent, usage, files, codes, broadcasts] =
+      await Promise.all([
+        credits.lock(tx, new Set(requests.filter(isExclusive).map((of) => of.workspace_id))),
+        findByKeys(tx, findAnswers, requests.flatMap(answeredKeyOf)),
+        findSuppressed(
+          tx,
+          requests.flatMap(({ messages }) => messages),
+        ),
+        findByKeys(tx, findSpent, requests.flatMap(limited)),
+        testing.length > 0 ? tx.rows(findTestUsage, testing) : [],
+        findFilesOf(tx, requests),
+        findCodes(tx, requests),
+        findBroadcastsOf(tx, requests),
+      ])
     return {
       accounts,
       answers: new Map(answers.map((row) => [idempotencyKeyOf(row.workspace_id, row), row])),
@@ -138,6 +154,7 @@ export function prepareAccept(
       test_usage: new Map(usage.map((row) => [row.workspace_id, row])),
       files: new Set(files.map(fileKey)),
       codes,
+      broadcasts: new Map(broadcasts.map((row) => [broadcastKey(row), row])),
     }
   }
 
@@ -197,6 +214,7 @@ export function prepareAccept(
       tx.write(codes.store, plan.verifications)
       tx.write(codes.count, plan.verification_counts)
       tx.write(codes.spend, plan.verification_spending)
+      tx.write(advanceBroadcasts, plan.broadcasts)
       // The counts come last, right before the commit: other transactions settle messages of the same workspaces.
       tx.write(addCounts, plan.counts)
       return { plan, accounts: state.accounts, waiting: queued.waiting }
@@ -205,8 +223,8 @@ export function prepareAccept(
 
   /** Commits on the accounts as last seen, and looks them up only if another server changed one. */
   async function commitOnce(requests: readonly AcceptRequest[]) {
-    // Files and what decides about codes are looked up.
-    const expected = requests.some(({ files, code }) => files ?? code)
+    // Files, broadcasts and what decides about codes are looked up.
+    const expected = requests.some(({ files, code, broadcast }) => files ?? code ?? broadcast)
       ? null
       : seen.expect(requests)
     if (!expected) return commit(requests, null)
@@ -240,10 +258,16 @@ function storeSpending(t: Tables): RowsStatement<Spending> {
 
 /**
  * Whether the account's lock is needed: to spend, to use a quota, to be the only request with its idempotency key, or
- * to be the only one that decides about codes.
+ * to be the only one that decides about codes or is the next step of a broadcast.
  */
-function isExclusive({ debit, test_use, idempotency, code }: AcceptRequest): boolean {
-  return debit !== null || test_use !== null || idempotency !== null || code !== undefined
+function isExclusive({ debit, test_use, idempotency, code, broadcast }: AcceptRequest): boolean {
+  return (
+    debit !== null ||
+    test_use !== null ||
+    idempotency !== null ||
+    code !== undefined ||
+    broadcast !== undefined
+  )
 }
 
 /** Queries these keys, if there are any. */
@@ -264,6 +288,19 @@ async function findFilesOf(tx: Transaction, requests: readonly AcceptRequest[]) 
     findFiles,
     ids,
     files.map(({ sha256 }) => sha256),
+  )
+}
+
+async function findBroadcastsOf(tx: Transaction, requests: readonly AcceptRequest[]) {
+  const steps = requests.flatMap(({ workspace_id, broadcast }) =>
+    broadcast ? [{ workspace_id, id: broadcast.id }] : [],
+  )
+  if (steps.length === 0) return []
+  const ids = steps.map(({ workspace_id }) => workspace_id)
+  return tx.rows(
+    findBroadcasts,
+    ids,
+    steps.map(({ id }) => id),
   )
 }
 
@@ -354,6 +391,7 @@ function assumedState(accounts: Seen): AcceptState {
     test_usage: new Map(),
     files: new Set(),
     codes: emptyCodeState(),
+    broadcasts: new Map(),
   }
 }
 

@@ -6,11 +6,13 @@ import {
   type AcceptRequest,
   type AcceptResult,
   type AcceptState,
+  broadcastKey,
   fileKey,
   idempotencyKeyOf,
   isLarge,
   planAccept,
   type SpendingLimit,
+  STEP_COLUMNS,
   slicesOf,
   spendingKey,
   weightOf,
@@ -21,7 +23,7 @@ import { inTurns } from '../../../runtime/in-turns.ts'
 
 import { type ClockSteps, type GivenLanes, queueMessages } from '../../queueing.ts'
 import type { Connection } from '../engine/connection.ts'
-import { insertAll, insertInto, selectFrom } from '../engine/rows.ts'
+import { insertAll, insertInto, selectFrom, updateOf } from '../engine/rows.ts'
 import { addCounts, codeRows, creditRows, prepareFindSuppressed } from './shared-rows.ts'
 
 /**
@@ -91,6 +93,16 @@ export function prepareAccept(
   const journal = insertAll(connection, t.message_attempts, ['message_id', 'started_at'])
   const count = addCounts(connection)
   const codes = codeRows(connection, t)
+  const findBroadcast = selectFrom(
+    connection,
+    t.broadcasts,
+    ['status', 'cursor'],
+    'workspace_id = ? and id = ?',
+  )
+  const advanceBroadcast = updateOf(connection, t.broadcasts, {
+    key: ['workspace_id', 'id'],
+    set: STEP_COLUMNS,
+  })
 
   function lookUp(requests: readonly AcceptRequest[]): AcceptState {
     const state: AcceptState = {
@@ -101,6 +113,7 @@ export function prepareAccept(
       test_usage: new Map(),
       files: new Set(),
       codes: emptyCodeState(),
+      broadcasts: new Map(),
     }
     for (const request of requests) {
       const { workspace_id, debit, idempotency } = request
@@ -113,6 +126,11 @@ export function prepareAccept(
       }
       for (const { workspace_id, sha256 } of request.files ?? []) {
         for (const file of findFile(workspace_id, sha256)) state.files.add(fileKey(file))
+      }
+      if (request.broadcast) {
+        const { id } = request.broadcast
+        const [found] = findBroadcast(workspace_id, id)
+        if (found) state.broadcasts.set(broadcastKey({ workspace_id, id }), found)
       }
       if (!idempotency) continue
       const found = findAnswer(workspace_id, idempotency.route, idempotency.key)[0]
@@ -143,6 +161,7 @@ export function prepareAccept(
     for (const verification of plan.verifications) codes.store(verification)
     for (const counts of plan.verification_counts) codes.count(counts)
     for (const spending of plan.verification_spending) codes.spend(spending)
+    for (const step of plan.broadcasts) advanceBroadcast(step)
     for (const file of plan.files) {
       insertFile(file)
       markUsed.run(file.workspace_id, file.sha256)

@@ -1,0 +1,392 @@
+import { type KeyIdentity, requireScope } from '../api-keys/api-keys.ts'
+import { assertCredentialHolds } from '../api-keys/credential.ts'
+import { type Viewer, viewOf } from '../api-keys/viewer.ts'
+import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
+import { createOrder } from '../contacts/contacts.ts'
+import type { BodyIn, Data, Form } from '../contract/endpoints/endpoint.ts'
+import { pageOf, type Slice, withNext } from '../contract/endpoints/paging.ts'
+import { invalid, SvcError } from '../contract/errors.ts'
+import { units } from '../contract/fields/units.ts'
+import { LIMITS } from '../contract/limits.ts'
+import type { AuditAction } from '../contract/resources/audit.ts'
+import {
+  type Broadcast,
+  type BroadcastPreview,
+  type BroadcastResults,
+  type BroadcastStatus,
+  broadcasts as endpoints,
+  type NewBroadcast,
+} from '../contract/resources/broadcasts.ts'
+import { CHANNELS } from '../contract/resources/content.ts'
+import { channelText } from '../contract/resources/send-request.ts'
+import {
+  type IdempotentResult,
+  idempotencyRecord,
+  scheduleOf,
+  storedResponse,
+} from '../messages/acceptance.ts'
+import type { BulkParts } from '../messages/bulk-accept.ts'
+import type { BroadcastRow } from '../rows/rows.ts'
+import { availableOf } from '../rules/decide.ts'
+import type { Writes } from '../storage/ports/storage.ts'
+import type { BroadcastChange } from '../storage/ports/stores.ts'
+import { nextPart } from './audience.ts'
+import { nextDrafts, openMailing } from './drafts.ts'
+import { announceBroadcast } from './run.ts'
+
+/** Broadcasts of workspaces. Contacts are live data, so that a test key has none. */
+export interface Broadcasts<F extends Form = 'given'> {
+  /**
+   * Creates a broadcast. It begins at its time, or within a second, and sends each contact one message.
+   * @throws SvcError `validation_error` for a template, a sender or a time that a send would refuse, or too many open
+   *   broadcasts; `forbidden` without the scope `manage_contacts`.
+   */
+  create(
+    identity: KeyIdentity,
+    request: BodyIn<typeof endpoints.create, F>,
+    options?: { idempotency_key?: string | undefined },
+    actor?: Actor,
+  ): Promise<IdempotentResult<Data<typeof endpoints.create>>>
+  /**
+   * Returns what the broadcast would do now. Reads the whole audience: 500,000 contacts take some seconds.
+   * @throws SvcError as `create` does; `rate_limit_exceeded` while previews of the workspace wait.
+   */
+  preview(
+    identity: KeyIdentity,
+    request: BodyIn<typeof endpoints.preview, F>,
+  ): Promise<BroadcastPreview>
+  /** Returns a page, newest first, and the total number. */
+  list(
+    viewer: Viewer,
+    page: Slice & { status?: BroadcastStatus | undefined },
+  ): Promise<{ broadcasts: Broadcast[]; total: number; next_after: string | null }>
+  /** One broadcast and what happened to its messages. @throws SvcError `not_found` */
+  get(viewer: Viewer, id: string): Promise<{ broadcast: Broadcast; results: BroadcastResults }>
+  /** Pauses it. Accepted messages are still sent. @throws SvcError `not_found`; `validation_error` if it has ended. */
+  pause(viewer: Viewer, id: string, actor?: Actor): Promise<Broadcast>
+  /**
+   * Continues after the last contact that had its turn, or begins a draft, with this credential.
+   * @throws SvcError `not_found`; `validation_error` in other states; `forbidden` without the scope `manage_contacts`.
+   */
+  resume(identity: KeyIdentity, id: string, actor?: Actor): Promise<Broadcast>
+  /**
+   * Ends it, also after it is finished. Its queued messages are canceled and refunded afterwards.
+   * @throws SvcError `not_found`; `validation_error` if it is canceled.
+   */
+  cancel(viewer: Viewer, id: string, actor?: Actor): Promise<Broadcast>
+}
+
+/** The previews of a workspace that wait while one runs. */
+const WAITING_MAX = 2
+
+const ROUTE = 'broadcasts.create'
+const NOT_FOUND = 'Broadcast not found'
+
+/** The reasons that a result lists. */
+const FAILURES = 20
+
+export function createBroadcasts(
+  parts: BulkParts & {
+    /** Whether calls have a provider. */
+    voice: boolean
+    onQueued: () => void
+  },
+): Broadcasts<'decoded'> {
+  const { storage, runtime } = parts
+  const { read } = storage
+  const inOrder = createOrder(WAITING_MAX)
+
+  /** @throws SvcError as `create` does. */
+  async function open(identity: KeyIdentity, request: NewBroadcast, until: string) {
+    requireScope(identity, 'manage_contacts')
+    const { channel, audience, template, from } = request
+    if (channel === 'voice' && !parts.voice) {
+      const others = CHANNELS.filter((one) => one !== 'voice')
+      throw invalid('channel', channelText(others))
+    }
+    const { workspace_id } = identity
+    return openMailing(parts, identity, { workspace_id, channel, audience, until, template, from })
+  }
+
+  async function find(viewer: Viewer, id: string): Promise<BroadcastRow> {
+    const { workspace_id, livemode } = viewOf(viewer)
+    const row = livemode === false ? null : await read.broadcasts.byId(workspace_id, id)
+    if (!row) throw new SvcError('not_found', NOT_FOUND)
+    return row
+  }
+
+  /** Changes a broadcast with an audit entry. `changeOf` throws if the state does not allow it. */
+  async function change(
+    row: BroadcastRow,
+    actor: Actor,
+    action: AuditAction,
+    changeOf: (row: BroadcastRow, at: Date) => BroadcastChange,
+  ): Promise<Broadcast> {
+    const { workspace_id, id } = row
+    const [changed, has_deliveries] = await storage.write(async (stores) => {
+      await assertCredentialHolds(stores, workspace_id, actor, 'send')
+      const before = await stores.broadcasts.lock(workspace_id, id)
+      if (!before) throw new SvcError('not_found', NOT_FOUND)
+      const at = runtime.now()
+      const after = { ...before, ...changeOf(before, at), updated_at: at }
+      const { workspace_id: _, id: __, ...columns } = after
+      await stores.broadcasts.change(workspace_id, id, columns)
+      await note(stores, actor, after, action)
+      const is_paused = after.status === 'paused'
+      return [after, is_paused && (await announceBroadcast(stores, runtime, after))] as const
+    })
+    if (has_deliveries) parts.onQueued()
+    return recordOf(changed)
+  }
+
+  async function note(
+    { audit }: Writes,
+    actor: Actor,
+    { workspace_id, id, template }: BroadcastRow,
+    action: AuditAction,
+  ): Promise<void> {
+    const target = { type: 'broadcast', id }
+    await audit.record(
+      auditRow(runtime, actor, { workspace_id, action, target, details: { template } }),
+    )
+  }
+
+  return {
+    async create(identity, request, { idempotency_key: key } = {}, actor = SERVICE) {
+      const { workspace_id } = identity
+      const idempotency = { route: ROUTE, request }
+      const replay = (response: string) => ({
+        data: endpoints.create.data.decode(JSON.parse(response)),
+        replayed: true,
+      })
+      const known = await storedResponse(storage, identity, key, idempotency)
+      if (known !== null) return replay(known)
+      await open(identity, request, '')
+      const at = runtime.now()
+      const row = newRow(identity, request, { id: runtime.id(), at })
+      const data = { broadcast: recordOf(row) }
+      const answer = idempotencyRecord(identity, key, {
+        ...idempotency,
+        response: () => JSON.stringify(endpoints.create.data.encode(data)),
+      })
+      const is_new = await storage.write(async (stores) => {
+        await assertCredentialHolds(stores, workspace_id, actor, 'send')
+        if (answer && !(await stores.idempotencyRecords.keepFirst(workspace_id, answer, at))) {
+          return false
+        }
+        if ((await stores.broadcasts.countOpen(workspace_id)) >= LIMITS.broadcasts_open) {
+          throw tooMany()
+        }
+        await stores.broadcasts.insert(row)
+        await note(stores, actor, row, 'broadcast.created')
+        return true
+      })
+      if (is_new) return { data, replayed: false }
+      return replay((await storedResponse(storage, identity, key, idempotency)) as string)
+    },
+    preview: (identity, request) =>
+      inOrder(identity.workspace_id, async () => {
+        const until = await read.contacts.newestId(identity.workspace_id)
+        const mailing = await open(identity, request, until)
+        return previewOf(parts, identity, mailing)
+      }),
+    async list(viewer, { status, ...slice }) {
+      const { workspace_id, livemode } = viewOf(viewer)
+      if (livemode === false) return { broadcasts: [], total: 0, next_after: null }
+      const [found, total] = await Promise.all([
+        read.broadcasts.list(workspace_id, status, withNext(slice)),
+        read.broadcasts.count(workspace_id, status),
+      ])
+      const { rows, next_after } = pageOf(found, slice, ({ id }) => id)
+      return { broadcasts: rows.map(recordOf), total, next_after }
+    },
+    async get(viewer, id) {
+      const row = await find(viewer, id)
+      const { workspace_id } = row
+      const [totals, unsubscribed] = await Promise.all([
+        read.broadcasts.totals(workspace_id, id),
+        read.broadcasts.unsubscribed(workspace_id, row),
+      ])
+      const results = { queued: 0, sent: 0, delivered: 0, read: 0, failed: 0 }
+      for (const { status, count } of totals) results[status] += count
+      const refunded = totals.reduce((sum, one) => sum + one.refunded, 0)
+      const failures = totals
+        .filter(({ status }) => status === 'failed')
+        .slice(0, FAILURES)
+        .map(({ error_code, count }) => ({ error_code, count }))
+      return {
+        broadcast: recordOf(row),
+        results: { ...results, failures, unsubscribed, credits_refunded: units(refunded) },
+      }
+    },
+    async pause(viewer, id, actor = SERVICE) {
+      return change(await find(viewer, id), actor, 'broadcast.paused', ({ status }) => {
+        if (status !== 'scheduled' && status !== 'running') throw not(status, 'paused')
+        return {
+          status: 'paused',
+          pause_reason: 'requested',
+          pause_message: 'A request paused it.',
+          next_at: null,
+        }
+      })
+    },
+    async resume(identity, id, actor = SERVICE) {
+      const row = await find(identity, id)
+      requireScope(identity, 'manage_contacts')
+      return change(row, actor, 'broadcast.resumed', ({ status, started_at, scheduled_at }, at) => {
+        if (status !== 'draft' && status !== 'paused') throw not(status, 'resumed')
+        const begins_at = scheduled_at && scheduled_at > at ? scheduled_at : at
+        return {
+          api_key_id: identity.api_key_id,
+          status: started_at ? 'running' : 'scheduled',
+          pause_reason: null,
+          pause_message: null,
+          next_at: started_at ? at : begins_at,
+        }
+      })
+    },
+    async cancel(viewer, id, actor = SERVICE) {
+      return change(await find(viewer, id), actor, 'broadcast.canceled', (row, at) => {
+        if (row.status === 'canceled') throw not(row.status, 'canceled')
+        return {
+          status: 'canceled',
+          pause_reason: null,
+          pause_message: null,
+          finished_at: at,
+          // The next step cancels what is queued.
+          next_at: row.last_bulk_id === null ? null : at,
+        }
+      })
+    },
+  }
+}
+
+function newRow(
+  { workspace_id, api_key_id }: KeyIdentity,
+  request: NewBroadcast,
+  { id, at }: { id: string; at: Date },
+): BroadcastRow {
+  const { name, channel, from, template, audience, rate, draft } = request
+  const { scheduled_at } = scheduleOf(request, at)
+  return {
+    ...{ workspace_id, id, api_key_id, channel, audience },
+    name: name ?? null,
+    sender: from ?? null,
+    template: template.name,
+    template_version: template.version ?? null,
+    template_locale: template.locale ?? null,
+    variables: template.variables ?? {},
+    rate: rate ?? null,
+    status: draft ? 'draft' : 'scheduled',
+    pause_reason: null,
+    pause_message: null,
+    scheduled_at,
+    next_at: draft ? null : (scheduled_at ?? at),
+    cursor: '',
+    until_id: null,
+    last_bulk_id: null,
+    canceled_through: '',
+    audience_size: null,
+    ...{ contacts: 0, accepted: 0, suppressed: 0, no_address: 0, rejected: 0 },
+    credits_used: units(0),
+    created_at: at,
+    updated_at: at,
+    started_at: null,
+    finished_at: null,
+  }
+}
+
+async function previewOf(
+  parts: BulkParts,
+  identity: KeyIdentity,
+  mailing: Awaited<ReturnType<typeof openMailing>>,
+): Promise<BroadcastPreview> {
+  const { credits } = parts.storage.read
+  const sum = { contacts: 0, reachable: 0, suppressed: 0, no_address: 0 }
+  const priced = { contacts: 0, messages: 0, credits: 0 }
+  const samples: BroadcastPreview['samples'] = []
+  const faults: BroadcastPreview['faults'] = []
+  let after = ''
+  for (let is_last = false; !is_last; ) {
+    const size = Math.min(LIMITS.broadcast_step, LIMITS.broadcast_priced - priced.contacts)
+    const part =
+      size > 0
+        ? await nextDrafts(parts, identity, mailing, { after, size })
+        : {
+            ...(await nextPart(parts.storage.read, mailing, {
+              after,
+              size: LIMITS.broadcast_step,
+            })),
+            found: null,
+          }
+    sum.contacts += part.read
+    sum.reachable += part.contacts.length
+    sum.suppressed += part.suppressed
+    sum.no_address += part.no_address
+    if (part.found) {
+      const { drafts, rejected } = part.found
+      priced.contacts += part.contacts.length
+      priced.messages += drafts.length
+      for (const { index, to, content, price } of drafts) {
+        priced.credits += price.credits
+        if (samples.length === LIMITS.broadcast_samples) continue
+        const contact_id = part.contacts[index]?.id ?? ''
+        const { credits, segments } = price
+        samples.push({ contact_id, to, content, credits, segments })
+      }
+      for (const { index, message } of rejected) {
+        if (faults.length === LIMITS.broadcast_samples) break
+        faults.push({ contact_id: part.contacts[index]?.id ?? '', message })
+      }
+    }
+    ;({ cursor: after, is_last } = part)
+  }
+  const account = await credits.account(identity.workspace_id)
+  if (!account) throw new Error(`workspace ${identity.workspace_id} has no credit account`)
+  const { reachable, ...counts } = sum
+  const factor = priced.contacts === 0 ? 1 : reachable / priced.contacts
+  const sendable = Math.round(priced.messages * factor)
+  return {
+    ...counts,
+    sendable,
+    rejected: reachable - sendable,
+    credits_needed: units(Math.round(priced.credits * factor)),
+    is_estimate: reachable > priced.contacts,
+    credits_balance: availableOf(account),
+    template: mailing.source.used,
+    samples,
+    faults,
+  }
+}
+
+function recordOf(row: BroadcastRow): Broadcast {
+  const { id, name, channel, status, pause_reason, pause_message, audience, rate } = row
+  const { audience_size, contacts, accepted, suppressed, no_address, rejected } = row
+  const { scheduled_at, credits_used, created_at, updated_at, started_at, finished_at } = row
+  return {
+    ...{ id, name, channel, status },
+    pause: pause_reason && { reason: pause_reason, message: pause_message ?? '' },
+    template: {
+      name: row.template,
+      version: row.template_version,
+      locale: row.template_locale,
+      variables: row.variables,
+    },
+    from: row.sender,
+    ...{ audience, rate, scheduled_at },
+    counts: { audience: audience_size, contacts, accepted, suppressed, no_address, rejected },
+    ...{ credits_used, created_at, updated_at, started_at, finished_at },
+  }
+}
+
+function not(status: BroadcastStatus, wanted: string): SvcError {
+  const is = status === 'draft' ? 'a draft' : status
+  return invalid('id', `The broadcast is ${is}: it cannot be ${wanted}`)
+}
+
+function tooMany(): SvcError {
+  return invalid(
+    '',
+    `A workspace may have at most ${LIMITS.broadcasts_open} broadcasts that are not finished. Cancel one`,
+  )
+}

@@ -1,0 +1,94 @@
+import type { KeyIdentity } from '../api-keys/api-keys.ts'
+import { SvcError } from '../contract/errors.ts'
+import { LIMITS } from '../contract/limits.ts'
+import type { BulkRequest } from '../contract/resources/bulk-request.ts'
+import type { Channel } from '../contract/resources/content.ts'
+import type { TemplateUse } from '../contract/resources/template-use.ts'
+import type { BulkParts } from '../messages/bulk-accept.ts'
+import { type Recipients, recipientsOf } from '../messages/bulk-recipients.ts'
+import type { ContactRow } from '../rows/rows.ts'
+import { contentTemplate } from '../rules/template.ts'
+import { sourceOf, type TemplateSource } from '../templates/use-template.ts'
+import { type AudienceOf, type AudiencePart, nextPart } from './audience.ts'
+
+/** What the messages of a broadcast have in common. */
+export interface Mailing extends AudienceOf {
+  from: string | undefined
+  source: TemplateSource
+  /** The contacts whose messages are made at a time. */
+  size: number
+}
+
+/** The contacts of a part and their messages. */
+export interface DraftedPart extends AudiencePart {
+  found: Recipients
+}
+
+/** The length of the contents of one step, in UTF-16 code units, if no placeholder makes them longer. */
+const STEP_LENGTH = 8 * 2 ** 20
+
+/** @throws SvcError `validation_error` like a send from the template, also for a sender that is not allowed. */
+export async function openMailing(
+  { storage, senders }: Pick<BulkParts, 'storage' | 'senders'>,
+  identity: KeyIdentity,
+  of: AudienceOf & { channel: Channel; template: TemplateUse; from: string | undefined },
+): Promise<Mailing> {
+  const source = await sourceOf(storage.read, identity.workspace_id, of)
+  const { placeholders } = contentTemplate(source.content, { has_blocks: true })
+  const { length } = JSON.stringify(source.content)
+  const size = Math.min(
+    LIMITS.broadcast_step,
+    Math.floor(LIMITS.bulk_fillings / Math.max(1, placeholders)),
+    Math.floor(STEP_LENGTH / length),
+  )
+  const mailing = { ...of, source, size: Math.max(1, size) }
+  const fault = await senders.fault(identity, requestOf(mailing, []))
+  if (fault) throw new SvcError('validation_error', fault.message, { details: [fault] })
+  return mailing
+}
+
+/** The request of a bulk to these contacts. */
+export function requestOf(
+  { channel, from, source }: Mailing,
+  contacts: readonly Pick<ContactRow, 'id'>[],
+): BulkRequest {
+  return {
+    channel,
+    content: source.content,
+    ...(from !== undefined && { from }),
+    recipients: contacts.map(({ id }) => ({ contact_id: id })),
+    validation: 'permissive',
+  } as BulkRequest
+}
+
+/**
+ * The next contacts and their messages, at most `size`: fewer if the messages would be too large together.
+ * @throws SvcError `validation_error` if the message to one contact alone is too large.
+ */
+export async function nextDrafts(
+  parts: BulkParts,
+  identity: KeyIdentity,
+  mailing: Mailing,
+  { after, size: wanted }: { after: string; size: number },
+): Promise<DraftedPart> {
+  for (let size = Math.min(mailing.size, wanted); ; size = Math.ceil(size / 2)) {
+    const part = await nextPart(parts.storage.read, mailing, { after, size })
+    const known = new Map(part.contacts.map((row) => [row.id, row]))
+    const contacts = { forSending: async () => known }
+    const request = requestOf(mailing, part.contacts)
+    if (part.contacts.length === 0) {
+      return { ...part, found: { drafts: [], rejected: [], duplicates: [] } }
+    }
+    try {
+      const options = { ...parts, contacts, recipients_max: LIMITS.broadcast_step }
+      const found = await recipientsOf(options, identity, request, mailing.source)
+      return { ...part, found }
+    } catch (error) {
+      if (size === 1 || !isTooLarge(error)) throw error
+    }
+  }
+}
+
+function isTooLarge(error: unknown): boolean {
+  return error instanceof SvcError && error.details?.[0]?.path === 'recipients'
+}

@@ -1,0 +1,381 @@
+import type { KeyIdentity } from '../api-keys/api-keys.ts'
+import { identityOfKeyId } from '../api-keys/identity-of-key.ts'
+import { scopesOf } from '../contract/endpoints/role-scopes.ts'
+import { mayDo } from '../contract/endpoints/roles.ts'
+import { SvcError } from '../contract/errors.ts'
+import { LIMITS } from '../contract/limits.ts'
+import type { PauseReason } from '../contract/resources/broadcasts.ts'
+import type { DispatchGate } from '../control/dispatch-control.ts'
+import { BroadcastMoved, watchAccepts } from '../messages/acceptance.ts'
+import { acceptBulk, type BulkParts } from '../messages/bulk-accept.ts'
+import type { BroadcastRow, BulkRow } from '../rows/rows.ts'
+import type { BroadcastStep } from '../rules/accept.ts'
+import { type Runtime, timeOfId } from '../runtime/runtime.ts'
+import type { Storage, Writes } from '../storage/ports/storage.ts'
+import type { BroadcastChange } from '../storage/ports/stores.ts'
+import { announce } from '../verifications/ends.ts'
+import { filterOf } from './audience.ts'
+import { type DraftedPart, type Mailing, nextDrafts, openMailing, requestOf } from './drafts.ts'
+
+/** Does the next step of a broadcast. Returns whether a further step may follow at once. */
+export type BroadcastStepper = (row: BroadcastRow) => Promise<boolean>
+
+export interface BroadcastWatch {
+  /** Does all steps that are due. Resolves when none is, or if another server does them. */
+  look(): Promise<void>
+  /** Starts no further step and waits for the one that is running. */
+  stop(): Promise<void>
+}
+
+const EVERY_MS = 1_000
+
+/** The broadcasts of one round. */
+const ROUND_MAX = 1_000
+
+/**
+ * Further messages are accepted when at most this many of the last ones wait for their provider: so the queue stays short for
+ * others, and a pause or a cancellation concerns all but a few messages.
+ */
+const WAITING_MAX = LIMITS.broadcast_step / 2
+
+/** A step does not wait longer for the messages of the last one, some of which may be retried for hours. */
+const WAIT_MS = 60_000
+
+/** How much of a rate may be caught up: the steps of a high rate come once a second. */
+const CATCH_UP_MS = 2 * EVERY_MS
+
+/** With a rate, a step has the messages of this time, so that they are spread over the minute. */
+const RATE_STEPS_A_MINUTE = 6
+
+/**
+ * Once a second, does the steps of broadcasts that are due. Only one server of a database does so at a time. A crash at any
+ * moment repeats and loses no message: each step is committed with its messages, if the broadcast is still where the step begins.
+ */
+export function startBroadcastWatch({
+  storage,
+  runtime,
+  gate,
+  step,
+}: {
+  storage: Storage
+  runtime: Pick<Runtime, 'now' | 'elapsed' | 'log'>
+  /** While nothing is sent, nothing is accepted. */
+  gate?: Pick<DispatchGate, 'is_paused'> | undefined
+  step: BroadcastStepper
+}): BroadcastWatch {
+  let stopping = false
+  let isLooking = false
+  let last: Promise<void> = Promise.resolve()
+  const timer = setInterval(() => {
+    if (!isLooking) void look()
+  }, EVERY_MS).unref()
+  const isHeld = () => stopping || gate?.is_paused
+
+  async function stepAll(): Promise<void> {
+    const waiting = new Set<string>()
+    let began_ms = runtime.elapsed()
+    for (;;) {
+      // A large broadcast can last for hours; those that waited are tried again meanwhile.
+      if (runtime.elapsed() - began_ms > EVERY_MS) {
+        waiting.clear()
+        began_ms = runtime.elapsed()
+      }
+      const found = await storage.read.broadcasts.due(runtime.now(), ROUND_MAX)
+      const due = found.filter(({ id }) => !waiting.has(id))
+      if (due.length === 0) return
+      // One step of each in turn, so that a large broadcast does not delay a small one.
+      for (const row of due) {
+        if (isHeld()) return
+        const { workspace_id, id: broadcast_id } = row
+        // An error with one broadcast must not stop the others.
+        const goes_on = await step(row).catch((error) => {
+          runtime.log.warn({ err: error, workspace_id, broadcast_id }, 'a broadcast waits')
+          return false
+        })
+        if (!goes_on) waiting.add(broadcast_id)
+      }
+    }
+  }
+
+  async function lookNow(): Promise<void> {
+    if (isHeld()) return
+    isLooking = true
+    try {
+      const due = await storage.read.broadcasts.due(runtime.now(), 1)
+      if (due.length === 0) return
+      // The rows are read again, because another server may have changed them until this one begins.
+      await (storage.alone ? storage.alone('broadcasts', stepAll) : stepAll())
+    } catch (error) {
+      runtime.log.warn({ err: error }, 'broadcasts wait')
+    } finally {
+      isLooking = false
+    }
+  }
+
+  function look(): Promise<void> {
+    last = last.then(lookNow)
+    return last
+  }
+
+  return {
+    look,
+    async stop() {
+      stopping = true
+      clearInterval(timer)
+      await last
+    },
+  }
+}
+
+/** Stores the event of a broadcast that was paused or finished. Returns whether there are deliveries. */
+export function announceBroadcast(
+  stores: Writes,
+  { id: newId }: Pick<Runtime, 'id'>,
+  row: BroadcastRow,
+): Promise<boolean> {
+  const { workspace_id, id, name, channel, status, pause_reason, accepted, updated_at } = row
+  return announce(stores, newId, {
+    event: status === 'paused' ? 'broadcast.paused' : 'broadcast.finished',
+    workspace_id,
+    data: {
+      broadcast_id: id,
+      ...{ name, channel, status, pause_reason, accepted },
+      livemode: true,
+      occurred_at: updated_at,
+    },
+  })
+}
+
+export function createBroadcastStepper(
+  parts: BulkParts & { onQueued: () => void },
+): BroadcastStepper {
+  const { storage, runtime, senders, sequences } = parts
+  const { read } = storage
+  const watched = watchAccepts(runtime.telemetry, parts.tracing)
+  /** The last contact of broadcasts whose step was refused once. */
+  const refused = new Map<string, string>()
+
+  /** Changes the broadcast if it is as it was read. Returns the row, or null if another change came first. */
+  async function change(row: BroadcastRow, changes: BroadcastChange): Promise<BroadcastRow | null> {
+    const { workspace_id, id } = row
+    const [changed, has_deliveries] = await storage.write(async (stores) => {
+      const before = await stores.broadcasts.lock(workspace_id, id)
+      if (!before || !isSame(before, row)) return [null, false] as const
+      const after = { ...before, ...changes, updated_at: runtime.now() }
+      await stores.broadcasts.change(workspace_id, id, { ...changes, updated_at: after.updated_at })
+      const is_end = after.status !== before.status && ENDS.has(after.status)
+      return [after, is_end && (await announceBroadcast(stores, runtime, after))] as const
+    })
+    if (has_deliveries) parts.onQueued()
+    return changed
+  }
+
+  async function pause(row: BroadcastRow, reason: PauseReason, message: string): Promise<false> {
+    const pause_message = message.slice(0, LIMITS.broadcast_pause_message_length).toWellFormed()
+    await change(row, { status: 'paused', pause_reason: reason, pause_message, next_at: null })
+    refused.delete(row.id)
+    return false
+  }
+
+  /** The credential with which the broadcast is sent; null if it may not send any more. */
+  async function senderOf({ workspace_id, api_key_id }: BroadcastRow): Promise<KeyIdentity | null> {
+    const key = await identityOfKeyId(parts, workspace_id, api_key_id)
+    if (key) {
+      return key.mode === 'live' && key.scopes.includes('send_messages') ? key : null
+    }
+    const member = await read.members.byId(workspace_id, api_key_id)
+    const role = api_key_id === workspace_id ? 'owner' : member?.role
+    if (!role || !mayDo(role, 'send')) return null
+    const scopes = scopesOf(role)
+    return { workspace_id, api_key_id, scopes, mode: 'live', daily_credit_limit: null }
+  }
+
+  function mailingOf(row: BroadcastRow, identity: KeyIdentity): Promise<Mailing> {
+    const { workspace_id, channel, audience, until_id, sender, variables } = row
+    const { template: name, template_version: version, template_locale: locale } = row
+    return openMailing(parts, identity, {
+      ...{ workspace_id, channel, audience },
+      until: until_id ?? '',
+      template: {
+        name,
+        ...(version !== null && { version }),
+        ...(locale !== null && { locale }),
+        variables,
+      },
+      from: sender ?? undefined,
+    })
+  }
+
+  /** Fixes the version of the template and the end of the audience. */
+  async function begin(row: BroadcastRow, { source }: Mailing): Promise<boolean> {
+    const { workspace_id, audience } = row
+    const until_id = await read.contacts.newestId(workspace_id)
+    const has_attributes = Object.keys(audience.attributes ?? {}).length > 0
+    const begun = await change(row, {
+      status: 'running',
+      started_at: runtime.now(),
+      template_version: source.used.version,
+      until_id,
+      audience_size: has_attributes
+        ? null
+        : await read.contacts.countAudience(workspace_id, filterOf(audience), until_id),
+    })
+    return begun !== null
+  }
+
+  async function isBehind({ workspace_id, last_bulk_id }: BroadcastRow): Promise<boolean> {
+    if (last_bulk_id === null) return false
+    const now = runtime.now()
+    if (now.getTime() - timeOfId(last_bulk_id).getTime() > WAIT_MS) return false
+    return (await read.broadcasts.waiting(workspace_id, last_bulk_id, now)) > WAITING_MAX
+  }
+
+  async function send(
+    row: BroadcastRow,
+    identity: KeyIdentity,
+    mailing: Mailing,
+  ): Promise<boolean> {
+    const { cursor, rate } = row
+    const size = rate === null ? mailing.size : Math.ceil(rate / RATE_STEPS_A_MINUTE)
+    const part = await nextDrafts(parts, identity, mailing, { after: cursor, size })
+    const { found, is_last } = part
+    if (found.drafts.length === 0) {
+      const at = runtime.now()
+      const end = { status: 'finished', finished_at: at, next_at: null } as const
+      const moved = await change(row, { ...stepAfter(row, part, null, at), ...(is_last && end) })
+      return moved !== null && !is_last
+    }
+    const { channel } = row
+    await sequences?.check(
+      identity,
+      channel,
+      found.drafts.map(({ to }) => to),
+    )
+    const sender = await senders.of(identity.workspace_id, requestOf(mailing, []))
+    const schedule = { scheduled_at: null, expires_at: null, deferred_until: null }
+    await watched(
+      channel,
+      () =>
+        acceptBulk(parts, identity, {
+          channel,
+          total: part.contacts.length,
+          ...found,
+          duplicates: found.duplicates.length,
+          sendingOf: () => ({ schedule, sender }),
+          isStrict: false,
+          list: 'recipients',
+          retry_of: null,
+          template: mailing.source.used,
+          category: mailing.source.category,
+          broadcast: {
+            id: row.id,
+            stepOf: (bulk): BroadcastStep => ({
+              id: row.id,
+              cursor,
+              next: stepAfter(row, part, bulk, bulk.created_at),
+            }),
+          },
+          idempotency: { route: 'broadcasts', request: null, key: undefined },
+        }),
+      ({ bulk_id, messages }) => ({
+        message_ids: messages.map(({ message_id }) => message_id),
+        bulk_id,
+      }),
+    )
+    refused.delete(row.id)
+    return true
+  }
+
+  /** Cancels the queued messages of the next bulk. */
+  async function cancelNext(row: BroadcastRow): Promise<boolean> {
+    const { workspace_id, id, canceled_through } = row
+    const bulk_id = await read.broadcasts.nextBulk(workspace_id, id, canceled_through)
+    if (bulk_id !== null) {
+      const message_ids = await read.broadcasts.queued(workspace_id, bulk_id)
+      if (message_ids.length > 0) {
+        await storage.hot.cancel({ workspace_id, message_ids, at: runtime.now() })
+      }
+    }
+    const next = bulk_id === null ? { next_at: null } : { canceled_through: bulk_id }
+    return (await change(row, next)) !== null && bulk_id !== null
+  }
+
+  /** What a refusal does: a pause, or another try. */
+  async function refuse(row: BroadcastRow, { code, message }: SvcError): Promise<boolean> {
+    switch (code) {
+      case 'insufficient_credits':
+        return pause(row, 'insufficient_credits', message)
+      case 'forbidden':
+        return pause(row, 'forbidden', message)
+      case 'validation_error':
+        // All recipients of the step may have been suppressed since it read them: the second try leaves them out.
+        if (refused.get(row.id) === row.cursor || row.status === 'scheduled') {
+          return pause(row, 'template', message)
+        }
+        refused.set(row.id, row.cursor)
+        return true
+      default:
+        return false
+    }
+  }
+
+  return async (row) => {
+    if (row.status === 'canceled') return cancelNext(row)
+    if (row.status !== 'scheduled' && row.status !== 'running') return false
+    if (await isBehind(row)) return false
+    const identity = await senderOf(row)
+    if (!identity) {
+      return pause(row, 'credential', 'Its API key or member may not send any more: resume it')
+    }
+    try {
+      const mailing = await mailingOf(row, identity)
+      return await (row.status === 'scheduled' ? begin(row, mailing) : send(row, identity, mailing))
+    } catch (error) {
+      if (error instanceof BroadcastMoved) return false
+      if (error instanceof SvcError) return refuse(row, error)
+      throw error
+    }
+  }
+}
+
+const ENDS: ReadonlySet<BroadcastRow['status']> = new Set(['paused', 'finished'])
+
+/** Whether nothing that a step depends on has changed. */
+function isSame(now: BroadcastRow, seen: BroadcastRow): boolean {
+  return (
+    now.status === seen.status &&
+    now.cursor === seen.cursor &&
+    now.canceled_through === seen.canceled_through &&
+    now.next_at?.getTime() === seen.next_at?.getTime()
+  )
+}
+
+/** The broadcast after a part of its audience. `bulk`: its messages; null if it has none. */
+function stepAfter(
+  row: BroadcastRow,
+  { cursor, contacts, found, ...part }: DraftedPart,
+  bulk: BulkRow | null,
+  at: Date,
+): BroadcastStep['next'] {
+  const accepted = bulk?.accepted ?? 0
+  // Between the reading of suppressions and the acceptance, further recipients may have been suppressed.
+  const late = found.drafts.length - accepted
+  return {
+    cursor,
+    next_at: nextAt(row, accepted, at),
+    last_bulk_id: bulk?.id ?? row.last_bulk_id,
+    contacts: row.contacts + part.read,
+    accepted: row.accepted + accepted,
+    suppressed: row.suppressed + part.suppressed + late,
+    no_address: row.no_address + part.no_address,
+    rejected: row.rejected + contacts.length - found.drafts.length,
+    credits_used: (row.credits_used + (bulk?.credits_used ?? 0)) as BroadcastRow['credits_used'],
+    updated_at: at,
+  }
+}
+
+function nextAt({ rate, next_at }: BroadcastRow, accepted: number, at: Date): Date {
+  if (rate === null) return at
+  const due_ms = Math.max(next_at?.getTime() ?? 0, at.getTime() - CATCH_UP_MS)
+  return new Date(due_ms + Math.ceil((accepted * 60_000) / rate))
+}

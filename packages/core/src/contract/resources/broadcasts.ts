@@ -1,0 +1,309 @@
+import * as z from 'zod'
+import { endpoint } from '../endpoints/endpoint.ts'
+import { listQuery, nextAfter, pagination } from '../endpoints/paging.ts'
+import { credits, dateTime, isRecord, text, timestamp, uuid } from '../fields/fields.ts'
+import { LIMITS } from '../limits.ts'
+import { CHANNELS, type Content } from './content.ts'
+import { channelText, from } from './send-request.ts'
+import { templateUse, templateValues, usedTemplate } from './template-use.ts'
+
+/** The states of a broadcast. */
+export const BROADCAST_STATUSES = [
+  'draft',
+  'scheduled',
+  'running',
+  'paused',
+  'finished',
+  'canceled',
+] as const
+
+/** The state of a broadcast. */
+export type BroadcastStatus = (typeof BROADCAST_STATUSES)[number]
+
+/** Why a broadcast is paused. */
+export const PAUSE_REASONS = [
+  'requested',
+  'insufficient_credits',
+  'credential',
+  'forbidden',
+  'template',
+  'restored',
+] as const
+
+/** Why a broadcast is paused. */
+export type PauseReason = (typeof PAUSE_REASONS)[number]
+
+const tags = z.array(text(LIMITS.contact_tag_length)).max(LIMITS.contact_tags)
+
+/** The value that an attribute of a contact must have. */
+export type AttributeValue = string | number | boolean
+
+const attributes = z
+  .custom<Readonly<Record<string, AttributeValue>>>(isRecord, {
+    error: (issue) => `${(issue.path ?? []).join('.')} must be an object`,
+  })
+  .superRefine((values, ctx) => {
+    const entries = Object.entries(values)
+    const fault = (message: string) => ctx.addIssue({ code: 'custom', message })
+    if (entries.length > LIMITS.metadata_keys) {
+      return fault(`At most ${LIMITS.metadata_keys} attributes are allowed`)
+    }
+    for (const [name, value] of entries) {
+      if (!['string', 'number', 'boolean'].includes(typeof value)) {
+        return fault(`Attribute ${name} must be a string, a number or a boolean`)
+      }
+    }
+    if (Buffer.byteLength(JSON.stringify(values)) > LIMITS.metadata_bytes) {
+      fault(`Attributes must be at most ${LIMITS.metadata_bytes} bytes of JSON`)
+    }
+  })
+  .meta({
+    type: 'object',
+    additionalProperties: { type: ['string', 'number', 'boolean'] },
+    maxProperties: LIMITS.metadata_keys,
+    example: { city: 'Dar es Salaam' },
+  })
+
+const audience = z
+  .strictObject({
+    tags: tags.optional().meta({
+      description: 'Contacts with at least one of these tags. Absent or empty: all contacts.',
+      example: ['vip'],
+    }),
+    exclude_tags: tags.optional().meta({
+      description: 'Without the contacts that have one of these tags.',
+      example: ['staff'],
+    }),
+    attributes: attributes.optional().meta({
+      description: 'Only contacts whose attributes have all these values.',
+    }),
+  })
+  .meta({ id: 'Audience' })
+
+/** The contacts that a broadcast is for. */
+export type Audience = z.output<typeof audience>
+
+const channel = z.enum(CHANNELS, {
+  // An absent channel is a missing field: `issueText` reports it.
+  error: ({ input }) => (input === undefined ? undefined : channelText(CHANNELS)),
+})
+
+const newBroadcast = z
+  .strictObject({
+    name: text(LIMITS.broadcast_name_length).optional().meta({ example: 'May news' }),
+    channel,
+    template: templateUse,
+    audience,
+    from: from.sms.meta({
+      description: 'The sender, as in a send. For an e-mail the display name of the sender.',
+    }),
+    scheduled_at: dateTime.optional().meta({ description: 'Default: at once.' }),
+    rate: z.int().min(1).max(LIMITS.broadcast_rate_max).optional().meta({
+      description: 'Messages in a minute. Default: as fast as the provider takes them.',
+    }),
+    draft: z.boolean().default(false).meta({
+      description: 'Whether the broadcast waits for `resume`.',
+    }),
+  })
+  .superRefine(({ channel, from: sender }, ctx) => {
+    if (channel !== 'email') return
+    const { error } = from.email.safeParse(sender)
+    for (const { message } of error?.issues ?? []) {
+      ctx.addIssue({ code: 'custom', path: ['from'], message })
+    }
+  })
+
+/** A new broadcast, decoded. */
+export type NewBroadcast = z.output<typeof newBroadcast>
+
+const count = z.int().min(0)
+
+/** The record of a broadcast. */
+export const broadcast = z
+  .object({
+    id: uuid,
+    name: z.string().nullable(),
+    channel: z.enum(CHANNELS),
+    status: z.enum(BROADCAST_STATUSES).meta({
+      description:
+        '`scheduled`: it begins at `scheduled_at`, or within a second. `finished`: each contact of the audience had its turn; messages may still be queued.',
+    }),
+    pause: z
+      .object({ reason: z.enum(PAUSE_REASONS), message: z.string() })
+      .nullable()
+      .meta({ description: 'Why it is paused; null in other states.' }),
+    template: z.object({
+      name: z.string(),
+      version: z.int().nullable().meta({
+        description: 'Fixed when the broadcast begins; before, null stands for the latest version.',
+      }),
+      locale: z.string().nullable(),
+      variables: templateValues,
+    }),
+    from: z.string().nullable(),
+    audience,
+    rate: z.int().nullable(),
+    scheduled_at: timestamp.nullable(),
+    counts: z.object({
+      audience: count.nullable().meta({
+        description:
+          'The contacts of the audience when the broadcast began; null before, and for an audience with attributes.',
+      }),
+      contacts: count.meta({ description: 'The contacts that had their turn.' }),
+      accepted: count.meta({ description: 'The messages.' }),
+      suppressed: count.meta({ description: 'Contacts whose address is suppressed.' }),
+      no_address: count.meta({ description: 'Contacts without an address for the channel.' }),
+      rejected: count.meta({
+        description: 'Contacts whose message is not possible, for example without a value.',
+      }),
+    }),
+    credits_used: credits,
+    created_at: timestamp,
+    updated_at: timestamp,
+    started_at: timestamp.nullable(),
+    finished_at: timestamp.nullable().meta({ description: 'When it was finished or canceled.' }),
+  })
+  .meta({ id: 'Broadcast' })
+
+/** The record of a broadcast. */
+export type Broadcast = z.output<typeof broadcast>
+
+/** What happened to the messages of a broadcast. */
+export const broadcastResults = z
+  .object({
+    queued: count,
+    sent: count,
+    delivered: count,
+    read: count,
+    failed: count,
+    failures: z
+      .array(z.object({ error_code: z.string().nullable(), count }))
+      .meta({ description: 'The failed messages by reason, the most frequent first, at most 20.' }),
+    unsubscribed: count.meta({
+      description: 'Recipients that opted out of the channel since the broadcast began.',
+    }),
+    credits_refunded: credits,
+  })
+  .meta({ id: 'BroadcastResults' })
+
+/** What happened to the messages of a broadcast. */
+export type BroadcastResults = z.output<typeof broadcastResults>
+
+/** What a broadcast would do now. */
+export const broadcastPreview = z
+  .object({
+    contacts: count.meta({ description: 'The size of the audience.' }),
+    sendable: count.meta({ description: 'The messages that would be sent.' }),
+    suppressed: count,
+    no_address: count,
+    rejected: count,
+    credits_needed: credits,
+    is_estimate: z.boolean().meta({
+      description: `Whether the audience has more than ${LIMITS.broadcast_priced} contacts that can get a message: \`rejected\` and the price of the others are then those of the first ${LIMITS.broadcast_priced}, in proportion.`,
+    }),
+    credits_balance: credits,
+    template: usedTemplate,
+    samples: z
+      .array(
+        z.object({
+          contact_id: uuid,
+          to: z.string(),
+          content: z
+            .custom<Content>()
+            .meta({ type: 'object', additionalProperties: true, example: { text: 'Hi Asha' } }),
+          credits,
+          segments: z.int().nullable(),
+        }),
+      )
+      .meta({ description: `The first ${LIMITS.broadcast_samples} messages.` }),
+    faults: z
+      .array(z.object({ contact_id: uuid, message: z.string() }))
+      .meta({ description: `Why contacts are rejected: the first ${LIMITS.broadcast_samples}.` }),
+  })
+  .meta({ id: 'BroadcastPreview' })
+
+/** What a broadcast would do now. */
+export type BroadcastPreview = z.output<typeof broadcastPreview>
+
+const sending = { auth: 'api_key', scope: 'send_messages', rate: 'general' } as const
+const reading = {
+  auth: 'jwt_or_api_key',
+  scope: 'read_messages',
+  rate: 'general',
+  status: 200,
+  method: 'GET',
+} as const
+const one = { params: z.object({ id: uuid }), not_found: 'Broadcast not found' } as const
+const changed = {
+  ...sending,
+  ...one,
+  method: 'POST',
+  status: 200,
+  data: z.object({ broadcast }),
+  failures: ['validation_error'],
+} as const
+
+/** Broadcasts: a template to all contacts of an audience. */
+export const broadcasts = {
+  create: endpoint({
+    ...sending,
+    also_scope: 'manage_contacts',
+    rate: 'bulk',
+    method: 'POST',
+    path: '/api/v1/broadcasts',
+    status: 201,
+    idempotent: true,
+    body: newBroadcast,
+    data: z.object({ broadcast }),
+    summary: 'Send a template to all contacts of an audience',
+    description:
+      'Each contact gets one message, which is charged when its turn comes. Suppressed contacts get none. The fields and attributes of a contact fill in the placeholders of the template first, then `variables`, then its fallbacks.',
+  }),
+  preview: endpoint({
+    ...sending,
+    also_scope: 'manage_contacts',
+    method: 'POST',
+    path: '/api/v1/broadcasts/preview',
+    status: 200,
+    body: newBroadcast,
+    data: z.object({ preview: broadcastPreview }),
+    failures: ['rate_limit_exceeded'],
+    summary: 'Show size, price and samples of a broadcast',
+    description: 'Nothing is stored, sent or charged.',
+  }),
+  list: endpoint({
+    ...reading,
+    path: '/api/v1/broadcasts',
+    query: listQuery({ status: z.enum(BROADCAST_STATUSES).optional() }),
+    data: z.object({ broadcasts: z.array(broadcast), pagination, next_after: nextAfter }),
+    summary: 'List broadcasts, newest first',
+  }),
+  get: endpoint({
+    ...reading,
+    ...one,
+    path: '/api/v1/broadcasts/:id',
+    data: z.object({ broadcast, results: broadcastResults }),
+    summary: 'Get one broadcast, its progress and its results',
+    description: 'The results leave out messages whose history was removed.',
+  }),
+  pause: endpoint({
+    ...changed,
+    path: '/api/v1/broadcasts/:id/pause',
+    summary: 'Pause a broadcast',
+    description: 'Messages that were accepted are still sent.',
+  }),
+  resume: endpoint({
+    ...changed,
+    also_scope: 'manage_contacts',
+    path: '/api/v1/broadcasts/:id/resume',
+    summary: 'Continue a paused broadcast, or begin a draft',
+    description: 'The broadcast is sent with the API key of this request from now on.',
+  }),
+  cancel: endpoint({
+    ...changed,
+    path: '/api/v1/broadcasts/:id/cancel',
+    summary: 'Cancel a broadcast',
+    description:
+      'Also after it is finished. Its queued messages fail as `canceled` and are refunded, within some seconds.',
+  }),
+} as const

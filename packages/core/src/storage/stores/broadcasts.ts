@@ -1,0 +1,172 @@
+import {
+  and,
+  asc,
+  desc,
+  eq,
+  gt,
+  inArray,
+  isNotNull,
+  isNull,
+  lte,
+  notInArray,
+  or,
+  sql,
+} from 'drizzle-orm'
+import type { Slice } from '../../contract/endpoints/paging.ts'
+import type { BroadcastStatus } from '../../contract/resources/broadcasts.ts'
+import type { MessageStatus } from '../../contract/resources/messages.ts'
+import { type Db, rowCount } from '../../rows/dialect.ts'
+import type { BroadcastRow } from '../../rows/rows.ts'
+import type { Tables } from '../../rows/tables.ts'
+
+import { isBelow, type StoreDialect } from './queries.ts'
+
+/** The columns of a broadcast that change. */
+export type BroadcastChange = Partial<Omit<BroadcastRow, 'workspace_id' | 'id'>>
+
+/** The messages of a broadcast with one status and one reason. */
+export interface BroadcastTotal {
+  status: MessageStatus
+  error_code: string | null
+  count: number
+  /** The sum of refunded micro-credits. */
+  refunded: number
+}
+
+export function broadcastStore(
+  db: Db,
+  { broadcasts: t, bulks, messages, suppressions }: Tables,
+  { locked }: Pick<StoreDialect, 'locked'>,
+) {
+  const one = (workspaceId: string, id: string) =>
+    and(eq(t.workspace_id, workspaceId), eq(t.id, id))
+  const matching = (workspaceId: string, status: BroadcastStatus | undefined) =>
+    and(eq(t.workspace_id, workspaceId), status && eq(t.status, status))
+  const bulksOf = (workspaceId: string, id: string) =>
+    and(eq(bulks.workspace_id, workspaceId), eq(bulks.broadcast_id, id))
+  const messagesOf = (workspaceId: string, id: string) =>
+    and(
+      eq(messages.workspace_id, workspaceId),
+      inArray(
+        messages.bulk_id,
+        db.select({ id: bulks.id }).from(bulks).where(bulksOf(workspaceId, id)),
+      ),
+    )
+  return {
+    reads: {
+      async byId(workspaceId: string, id: string): Promise<BroadcastRow | null> {
+        return (await db.select().from(t).where(one(workspaceId, id)))[0] ?? null
+      },
+      /** Returns the newest first. */
+      async list(
+        workspaceId: string,
+        status: BroadcastStatus | undefined,
+        { limit, offset, after }: Slice,
+      ): Promise<BroadcastRow[]> {
+        const some = and(matching(workspaceId, status), isBelow(t.id, after))
+        return db.select().from(t).where(some).orderBy(desc(t.id)).limit(limit).offset(offset)
+      },
+      async count(workspaceId: string, status: BroadcastStatus | undefined): Promise<number> {
+        const found = db.select({ n: rowCount }).from(t).where(matching(workspaceId, status))
+        return (await found)[0]?.n ?? 0
+      },
+      /** Broadcasts that are neither finished nor canceled. */
+      async countOpen(workspaceId: string): Promise<number> {
+        const open = notInArray(t.status, ['finished', 'canceled'])
+        const own = and(eq(t.workspace_id, workspaceId), open)
+        return (await db.select({ n: rowCount }).from(t).where(own))[0]?.n ?? 0
+      },
+      /** Broadcasts of all workspaces whose next step is due, the longest waiting first. */
+      async due(now: Date, limit: number): Promise<BroadcastRow[]> {
+        const found = db
+          .select()
+          .from(t)
+          .where(and(isNotNull(t.next_at), lte(t.next_at, now)))
+        return found.orderBy(asc(t.next_at), asc(t.id)).limit(limit)
+      },
+      /** The messages of a bulk that wait for their provider now. */
+      async waiting(workspaceId: string, bulkId: string, now: Date): Promise<number> {
+        const { workspace_id, bulk_id, status, scheduled_at } = messages
+        const waiting = and(
+          and(eq(workspace_id, workspaceId), eq(bulk_id, bulkId), eq(status, 'queued')),
+          or(isNull(scheduled_at), lte(scheduled_at, now)),
+        )
+        return (await db.select({ n: rowCount }).from(messages).where(waiting))[0]?.n ?? 0
+      },
+      /** The messages of a broadcast by status and reason. */
+      async totals(workspaceId: string, id: string): Promise<BroadcastTotal[]> {
+        const { status, error_code, credits_refunded } = messages
+        const refunded = sql<number>`cast(sum(${credits_refunded}) as bigint)`.mapWith(Number)
+        return db
+          .select({ status, error_code, count: rowCount, refunded })
+          .from(messages)
+          .where(messagesOf(workspaceId, id))
+          .groupBy(status, error_code)
+          .orderBy(desc(rowCount), asc(error_code))
+      },
+      /** The messages of a broadcast whose recipients opted out of its channel after its start. */
+      async unsubscribed(
+        workspaceId: string,
+        { id, channel, started_at }: Pick<BroadcastRow, 'id' | 'channel' | 'started_at'>,
+      ): Promise<number> {
+        if (!started_at) return 0
+        const left = db
+          .select({ address: suppressions.address })
+          .from(suppressions)
+          .where(
+            and(
+              eq(suppressions.workspace_id, workspaceId),
+              eq(suppressions.channel, channel),
+              eq(suppressions.reason, 'opt_out'),
+              gt(suppressions.created_at, started_at),
+            ),
+          )
+        const isLeft = inArray(sql`lower(${messages.recipient})`, left)
+        const found = db.select({ n: rowCount }).from(messages)
+        return (await found.where(and(messagesOf(workspaceId, id), isLeft)))[0]?.n ?? 0
+      },
+      /** The next bulk of a broadcast after the bulk `after`; null after the last one. */
+      async nextBulk(workspaceId: string, id: string, after: string): Promise<string | null> {
+        const next = and(bulksOf(workspaceId, id), gt(bulks.id, after))
+        const found = db.select({ id: bulks.id }).from(bulks).where(next)
+        return (await found.orderBy(asc(bulks.id)).limit(1))[0]?.id ?? null
+      },
+      /** The ids of the queued messages of a bulk. */
+      async queued(workspaceId: string, bulkId: string): Promise<string[]> {
+        const { workspace_id, bulk_id, id, status } = messages
+        const some = and(eq(workspace_id, workspaceId), eq(bulk_id, bulkId), eq(status, 'queued'))
+        return (await db.select({ id }).from(messages).where(some)).map((row) => row.id)
+      },
+    },
+    writes: {
+      async insert(broadcast: BroadcastRow): Promise<void> {
+        await db.insert(t).values(broadcast)
+      },
+      /** The broadcast, locked until the transaction ends. */
+      async lock(workspaceId: string, id: string): Promise<BroadcastRow | null> {
+        return (await locked(db.select().from(t).where(one(workspaceId, id))))[0] ?? null
+      },
+      async change(workspaceId: string, id: string, change: BroadcastChange): Promise<void> {
+        await db.update(t).set(change).where(one(workspaceId, id))
+      },
+      /** Pauses the broadcasts of all workspaces that began before a time, or would have begun, after a restore. */
+      async holdAll(now: Date, message: string): Promise<void> {
+        const begun = and(
+          inArray(t.status, ['scheduled', 'running']),
+          isNotNull(t.next_at),
+          or(eq(t.status, 'running'), lte(t.next_at, now)),
+        )
+        await db
+          .update(t)
+          .set({
+            status: 'paused',
+            pause_reason: 'restored',
+            pause_message: message,
+            next_at: null,
+            updated_at: now,
+          })
+          .where(begun)
+      },
+    },
+  }
+}

@@ -1,0 +1,619 @@
+import { expect, it } from 'vitest'
+import type { KeyIdentity } from '../../src/api-keys/api-keys.ts'
+import { type Broadcasts, createBroadcasts } from '../../src/broadcasts/broadcasts.ts'
+import { createBroadcastStepper, startBroadcastWatch } from '../../src/broadcasts/run.ts'
+import { createCarriers } from '../../src/carriers/carriers.ts'
+import { createContacts } from '../../src/contacts/contacts.ts'
+import { units } from '../../src/contract/fields/units.ts'
+import { QUOTAS } from '../../src/contract/limits.ts'
+import type { NewBroadcast } from '../../src/contract/resources/broadcasts.ts'
+import type { SmsContent } from '../../src/contract/resources/content.ts'
+import { createDispatchControl } from '../../src/control/dispatch-control.ts'
+import { createFromRule } from '../../src/domains/from-rule.ts'
+import { createSenders } from '../../src/messages/acceptance.ts'
+import type { BulkParts } from '../../src/messages/bulk-accept.ts'
+import { createPricing, DEFAULT_PRICES } from '../../src/prices/price.ts'
+import { createQuietHours } from '../../src/quiet-hours/quiet-hours.ts'
+import type { MessageRow } from '../../src/rows/rows.ts'
+import type { Storage } from '../../src/storage/ports/storage.ts'
+import { createTemplates } from '../../src/templates/templates.ts'
+import { createStatusCallbacks } from '../../src/webhooks/status-callbacks.ts'
+import { createTargetGuard } from '../../src/webhooks/target.ts'
+import { plainSealer, SMS_PRICE } from '../fixtures.ts'
+import { benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
+
+const MINUTE_MS = 60_000
+
+/** Broadcasts: each contact gets one message, whatever happens meanwhile. */
+export function broadcastsContract(open: OpenStorage): void {
+  const bench = benchFor(open)
+
+  /** The feature on a storage, as the core makes it. */
+  function featureOn(storage: Storage) {
+    const { clock: runtime } = bench
+    const carriers = createCarriers([])
+    const parts: BulkParts & { onQueued: () => void } = {
+      storage,
+      runtime,
+      quotas: QUOTAS,
+      priceOf: createPricing(DEFAULT_PRICES),
+      countryFault: null,
+      senders: createSenders({ storage, carriers, fromRule: createFromRule({ storage, runtime }) }),
+      takesSeveral: carriers.takesSeveral,
+      statusCallbacks: createStatusCallbacks({
+        storage,
+        runtime,
+        sealer: plainSealer(runtime),
+        targets: createTargetGuard({ allow_http: false }),
+      }),
+      sequences: null,
+      contacts: createContacts({ storage, runtime, quotas: QUOTAS }),
+      quietHours: createQuietHours({ storage, runtime }),
+      recipients_max: 1_000,
+      attachments_max_bytes: 1_000_000,
+      onQueued() {},
+    }
+    const broadcasts = createBroadcasts({ ...parts, voice: false })
+    const step = createBroadcastStepper(parts)
+    /** Does everything that is due, as the watch of a server does. */
+    async function run(): Promise<void> {
+      const watch = startBroadcastWatch({ storage, runtime, step })
+      await watch.look()
+      await watch.stop()
+    }
+    return { broadcasts, step, run }
+  }
+
+  /** A workspace with contacts, a template and credits for so many SMS. */
+  async function stage(count: number, credits = 1_000) {
+    const workspaceId = await bench.workspace(credits)
+    const key = bench.make.apiKey(workspaceId, { scopes: ['send_messages', 'manage_contacts'] })
+    await bench.storage.write(({ apiKeys }) => apiKeys.insert(key))
+    const templates = createTemplates({ storage: bench.storage, runtime: bench.clock })
+    await templates.create(workspaceId, {
+      name: 'news',
+      category: 'marketing',
+      variables: [{ name: 'shop', type: 'text', fallback: 'us' }],
+      variants: [
+        {
+          channel: 'sms',
+          locale: 'en',
+          content: { text: 'Hi {{name|you}} from {{shop}}: {{city|?}}' },
+        },
+        {
+          channel: 'email',
+          locale: 'en',
+          content: { subject: 'News', html: '<p>{{name|you}}</p>' },
+        },
+      ],
+    })
+    await templates.publish(workspaceId, 'news')
+    const contacts = Array.from({ length: count }, (_, i) => contactOf(workspaceId, i))
+    await bench.storage.write(({ contacts: store }) => store.insert(contacts))
+    bench.clock.advance(1_000)
+    const identity: KeyIdentity = {
+      workspace_id: workspaceId,
+      api_key_id: key.id,
+      scopes: ['send_messages', 'manage_contacts'],
+      mode: 'live',
+      daily_credit_limit: null,
+    }
+    return { workspaceId, identity, contacts, templates, key }
+  }
+
+  function contactOf(workspaceId: string, i: number, fields = {}) {
+    return bench.make.contact(workspaceId, {
+      name: `N${i}`,
+      phone: `+2557${String(i).padStart(8, '0')}`,
+      tags: ['all', i % 2 === 0 ? 'even' : 'odd'],
+      attributes: { city: i % 3 === 0 ? 'Arusha' : 'Moshi' },
+      ...fields,
+    })
+  }
+
+  const request = (fields: Partial<NewBroadcast> = {}): NewBroadcast => ({
+    channel: 'sms',
+    template: { name: 'news' },
+    audience: { tags: ['all'] },
+    draft: false,
+    ...fields,
+  })
+
+  async function sent(workspaceId: string, storage = bench.storage): Promise<MessageRow[]> {
+    const { bulks, messages } = storage.read
+    const found: MessageRow[] = []
+    for (const { id } of await bulks.list(workspaceId, {}, EVERYTHING)) {
+      found.push(...(await messages.ofBulk(workspaceId, id)))
+    }
+    return found.toSorted((a, b) => (a.id < b.id ? -1 : 1))
+  }
+
+  async function make(
+    broadcasts: Broadcasts<'decoded'>,
+    identity: KeyIdentity,
+    fields: Partial<NewBroadcast> = {},
+  ): Promise<string> {
+    return (await broadcasts.create(identity, request(fields))).data.broadcast.id
+  }
+
+  it('sends each contact of the audience one message, in steps', async () => {
+    const { workspaceId, identity, contacts } = await stage(1_203, 2_000)
+    const { broadcasts, run } = featureOn(bench.storage)
+    const id = await make(broadcasts, identity)
+    await run()
+    expect((await broadcasts.get(workspaceId, id)).broadcast).toMatchObject({ status: 'running' })
+    // The first messages wait for their provider, and the next ones with them.
+    expect(await sent(workspaceId)).toHaveLength(500)
+    for (let i = 0; i < 3; i++) {
+      bench.clock.advance(MINUTE_MS + 1)
+      await run()
+    }
+    const { broadcast, results } = await broadcasts.get(workspaceId, id)
+    expect(broadcast).toMatchObject({
+      status: 'finished',
+      template: { name: 'news', version: 1 },
+      counts: { audience: 1_203, contacts: 1_203, accepted: 1_203, suppressed: 0, no_address: 0 },
+      credits_used: 1_203 * SMS_PRICE,
+    })
+    expect(results).toMatchObject({ queued: 1_203, failed: 0, unsubscribed: 0 })
+    const messages = await sent(workspaceId)
+    expect(messages.map(({ recipient }) => recipient)).toEqual(contacts.map(({ phone }) => phone))
+    expect(messages[7]).toMatchObject({
+      content: { text: 'Hi N7 from us: Moshi' },
+      ...{ template: 'news', template_version: 1, template_locale: 'en' },
+    })
+    expect((await bench.account(workspaceId)).balance).toBe((2_000 - 1_203) * SMS_PRICE)
+  })
+
+  it('chooses contacts by tags and attributes, and fills in values in their order', async () => {
+    const { workspaceId, identity } = await stage(12)
+    const { broadcasts, run } = featureOn(bench.storage)
+    await make(broadcasts, identity, {
+      audience: { tags: ['even', 'odd'], exclude_tags: ['odd'], attributes: { city: 'Arusha' } },
+      template: { name: 'news', variables: { shop: 'Acme', name: 'none', city: 'none' } },
+    })
+    await run()
+    expect((await sent(workspaceId)).map(({ content }) => (content as SmsContent).text)).toEqual([
+      'Hi N0 from Acme: Arusha',
+      'Hi N6 from Acme: Arusha',
+    ])
+  })
+
+  it('sends and charges nothing to suppressed contacts and to those without an address', async () => {
+    const { workspaceId, identity, contacts } = await stage(5)
+    await bench.storage.write(async (stores) => {
+      const rows = [
+        contactOf(workspaceId, 5, {
+          phone: null,
+          email: 'A@example.com',
+          email_key: 'a@example.com',
+        }),
+      ]
+      await stores.contacts.insert(rows)
+      const created_at = bench.clock.now()
+      const of = { workspace_id: workspaceId, channel: 'sms' as const, created_at }
+      await stores.suppressions.add([
+        { ...of, address: contacts[1]?.phone ?? '', reason: 'opt_out' },
+        { ...of, address: contacts[4]?.phone ?? '', reason: 'manual' },
+      ])
+    })
+    const { broadcasts, run } = featureOn(bench.storage)
+    const preview = await broadcasts.preview(identity, request())
+    expect(preview).toMatchObject({
+      ...{ contacts: 6, sendable: 3, suppressed: 2, no_address: 1, rejected: 0 },
+      ...{ credits_needed: 3 * SMS_PRICE, is_estimate: false, template: { version: 1 } },
+    })
+    expect(preview.samples.map(({ to }) => to)).toEqual([0, 2, 3].map((i) => contacts[i]?.phone))
+    const before = await bench.account(workspaceId)
+    const id = await make(broadcasts, identity)
+    await run()
+    expect((await sent(workspaceId)).map(({ recipient }) => recipient)).toEqual(
+      [0, 2, 3].map((i) => contacts[i]?.phone),
+    )
+    const { broadcast } = await broadcasts.get(workspaceId, id)
+    expect(broadcast.counts).toMatchObject({
+      ...{ contacts: 6, accepted: 3, suppressed: 2, no_address: 1, rejected: 0 },
+    })
+    expect((await bench.account(workspaceId)).balance).toBe(before.balance - 3 * SMS_PRICE)
+  })
+
+  it('counts contacts that are suppressed between the reading and the acceptance', async () => {
+    const { workspaceId, identity, contacts } = await stage(2)
+    const { storage } = bench
+    const suppress = (i: number) =>
+      storage.write(({ suppressions }) =>
+        suppressions.add([
+          {
+            workspace_id: workspaceId,
+            channel: 'sms',
+            address: contacts[i]?.phone ?? '',
+            reason: 'opt_out',
+            created_at: bench.clock.now(),
+          },
+        ]),
+      )
+    const first = featureOn(watched(storage, { beforeAccept: () => suppress(0) }))
+    const id = await make(first.broadcasts, identity)
+    await first.run()
+    const { broadcast } = await first.broadcasts.get(workspaceId, id)
+    expect(broadcast).toMatchObject({ status: 'finished', counts: { accepted: 1, suppressed: 1 } })
+
+    // Also if no recipient of a step remains.
+    const second = featureOn(watched(storage, { beforeAccept: () => suppress(1) }))
+    const other = await make(second.broadcasts, identity)
+    await second.run()
+    expect((await second.broadcasts.get(workspaceId, other)).broadcast).toMatchObject({
+      status: 'finished',
+      counts: { accepted: 0, suppressed: 2 },
+    })
+    expect(await sent(workspaceId)).toHaveLength(1)
+  })
+
+  it('pauses without credits, and continues after the last contact', async () => {
+    const { workspaceId, identity } = await stage(5, 3)
+    const { broadcasts, run } = featureOn(bench.storage)
+    const id = await make(broadcasts, identity, { rate: 12 })
+    await run()
+    bench.clock.advance(10_000)
+    await run()
+    const paused = (await broadcasts.get(workspaceId, id)).broadcast
+    expect(paused).toMatchObject({
+      status: 'paused',
+      pause: { reason: 'insufficient_credits' },
+      counts: { accepted: 2 },
+    })
+    expect((await bench.account(workspaceId)).balance).toBe(SMS_PRICE)
+    await bench.storage.write(({ credits }) =>
+      credits.post(workspaceId, bench.make.grant(units(10 * SMS_PRICE))),
+    )
+    bench.clock.advance(MINUTE_MS)
+    await run()
+    expect(await sent(workspaceId)).toHaveLength(2)
+    await broadcasts.resume(identity, id)
+    for (let i = 0; i < 4; i++) {
+      await run()
+      bench.clock.advance(MINUTE_MS)
+    }
+    expect((await broadcasts.get(workspaceId, id)).broadcast).toMatchObject({
+      status: 'finished',
+      pause: null,
+      counts: { accepted: 5 },
+    })
+    expect(new Set((await sent(workspaceId)).map(({ recipient }) => recipient)).size).toBe(5)
+  })
+
+  it('keeps the rate', async () => {
+    const { workspaceId, identity } = await stage(40)
+    const { broadcasts, run } = featureOn(bench.storage)
+    await make(broadcasts, identity, { rate: 60 })
+    const counts: number[] = []
+    for (let s = 0; s <= 30; s += 5) {
+      await run()
+      counts.push((await sent(workspaceId)).length)
+      bench.clock.advance(5_000)
+    }
+    expect(counts).toEqual([10, 10, 20, 20, 30, 30, 40])
+  })
+
+  it('begins at its time, with the version and the contacts of then', async () => {
+    const { workspaceId, identity, templates } = await stage(2)
+    const { broadcasts, run } = featureOn(bench.storage)
+    const scheduled_at = new Date(bench.clock.now().getTime() + MINUTE_MS)
+    const id = await make(broadcasts, identity, { scheduled_at })
+    await run()
+    expect(await sent(workspaceId)).toEqual([])
+    await templates.update(workspaceId, 'news', {
+      variants: [{ channel: 'sms', locale: 'en', content: { text: 'Second {{name}}' } }],
+    })
+    await templates.publish(workspaceId, 'news')
+    await bench.storage.write(({ contacts }) => contacts.insert([contactOf(workspaceId, 2)]))
+    bench.clock.advance(MINUTE_MS)
+    const { step } = featureOn(bench.storage)
+    const [row] = await bench.storage.read.broadcasts.due(bench.clock.now(), 1)
+    expect(row && (await step(row))).toBe(true)
+    // It has begun: what changes now comes too late.
+    await templates.update(workspaceId, 'news', {
+      variants: [{ channel: 'sms', locale: 'en', content: { text: 'Third' } }],
+    })
+    await templates.publish(workspaceId, 'news')
+    await bench.storage.write(({ contacts }) => contacts.insert([contactOf(workspaceId, 3)]))
+    await run()
+    const messages = await sent(workspaceId)
+    expect(messages.map(({ content }) => (content as SmsContent).text)).toEqual([
+      'Second N0',
+      'Second N1',
+      'Second N2',
+    ])
+    expect((await broadcasts.get(workspaceId, id)).broadcast.template.version).toBe(2)
+  })
+
+  it('sends e-mails, whose address counts in any spelling', async () => {
+    const { workspaceId, identity } = await stage(0)
+    await bench.storage.write(async ({ contacts, suppressions }) => {
+      const mails = ['Asha@Example.com', 'juma@example.com']
+      await contacts.insert(
+        mails.map((email, i) =>
+          contactOf(workspaceId, i, { phone: null, email, email_key: email.toLowerCase() }),
+        ),
+      )
+      await suppressions.add([
+        {
+          ...{ workspace_id: workspaceId, channel: 'email', address: 'asha@example.com' },
+          ...{ reason: 'opt_out', created_at: bench.clock.now() },
+        },
+      ])
+    })
+    const { broadcasts, run } = featureOn(bench.storage)
+    const id = await make(broadcasts, identity, { channel: 'email', from: 'Acme' })
+    await run()
+    const [mail, ...others] = await sent(workspaceId)
+    expect(others).toEqual([])
+    expect(mail).toMatchObject({ recipient: 'juma@example.com', sender: 'Acme' })
+    expect(mail?.content).toMatchObject({ html: '<p>N1</p>' })
+    bench.clock.advance(1_000)
+    await bench.storage.write(({ suppressions }) =>
+      suppressions.add([
+        {
+          ...{ workspace_id: workspaceId, channel: 'email', address: 'juma@example.com' },
+          ...{ reason: 'opt_out', created_at: bench.clock.now() },
+        },
+      ]),
+    )
+    const { results } = await broadcasts.get(workspaceId, id)
+    expect(results).toMatchObject({ queued: 1, unsubscribed: 1 })
+  })
+
+  it('leaves out a contact whose message is not possible', async () => {
+    const { workspaceId, identity, templates } = await stage(2)
+    await templates.update(workspaceId, 'news', {
+      variants: [{ channel: 'sms', locale: 'en', content: { text: 'Code {{code}}' } }],
+    })
+    await templates.publish(workspaceId, 'news')
+    await bench.storage.write(({ contacts }) =>
+      contacts.insert([contactOf(workspaceId, 2, { attributes: { code: 7 } })]),
+    )
+    const { broadcasts, run } = featureOn(bench.storage)
+    const preview = await broadcasts.preview(identity, request())
+    expect(preview).toMatchObject({ contacts: 3, sendable: 1, rejected: 2 })
+    expect(preview.faults).toHaveLength(2)
+    expect(preview.faults[0]?.message).toBe('No value for {{code}}')
+    const id = await make(broadcasts, identity)
+    await run()
+    expect((await broadcasts.get(workspaceId, id)).broadcast).toMatchObject({
+      status: 'finished',
+      counts: { contacts: 3, accepted: 1, rejected: 2 },
+    })
+  })
+
+  it('cannot be paused or canceled into a lost or a repeated message', async () => {
+    const { workspaceId, identity } = await stage(6)
+    const { storage } = bench
+    const plain = featureOn(storage)
+    const id = await make(plain.broadcasts, identity)
+    // The pause comes when the step is planned and not committed yet.
+    const paused = featureOn(
+      watched(storage, { beforeAccept: () => plain.broadcasts.pause(workspaceId, id) }),
+    )
+    await paused.run()
+    expect(await sent(workspaceId)).toEqual([])
+    expect((await bench.account(workspaceId)).balance).toBe(1_000 * SMS_PRICE)
+    await expect(plain.broadcasts.pause(workspaceId, id)).rejects.toMatchObject({
+      code: 'validation_error',
+    })
+    await plain.broadcasts.resume(identity, id)
+    const canceled = featureOn(
+      watched(storage, { beforeAccept: () => plain.broadcasts.cancel(workspaceId, id) }),
+    )
+    await canceled.run()
+    expect(await sent(workspaceId)).toEqual([])
+    await expect(plain.broadcasts.resume(identity, id)).rejects.toMatchObject({
+      code: 'validation_error',
+    })
+  })
+
+  it('cancels what is queued and returns its credits, also after the end', async () => {
+    const { workspaceId, identity } = await stage(6)
+    const { broadcasts, run } = featureOn(bench.storage)
+    const id = await make(broadcasts, identity, { rate: 12 })
+    for (let i = 0; i < 5; i++) {
+      await run()
+      bench.clock.advance(MINUTE_MS)
+    }
+    expect((await broadcasts.get(workspaceId, id)).broadcast.status).toBe('finished')
+    await broadcasts.cancel(workspaceId, id)
+    await run()
+    const { broadcast, results } = await broadcasts.get(workspaceId, id)
+    expect(broadcast.status).toBe('canceled')
+    expect(results).toMatchObject({
+      queued: 0,
+      failed: 6,
+      failures: [{ error_code: 'canceled', count: 6 }],
+      credits_refunded: 6 * SMS_PRICE,
+    })
+    expect((await bench.account(workspaceId)).balance).toBe(1_000 * SMS_PRICE)
+    expect(await bench.storage.read.broadcasts.due(bench.clock.now(), 10)).toEqual([])
+  })
+
+  it('pauses when its key may not send any more, and continues with another', async () => {
+    const { workspaceId, identity, key } = await stage(3)
+    const { broadcasts, run } = featureOn(bench.storage)
+    const id = await make(broadcasts, identity)
+    await bench.storage.write(({ apiKeys }) => apiKeys.deactivate(workspaceId, key.id))
+    await run()
+    expect((await broadcasts.get(workspaceId, id)).broadcast).toMatchObject({
+      pause: { reason: 'credential' },
+      counts: { accepted: 0 },
+    })
+    // The owner, in a session.
+    await broadcasts.resume({ ...identity, api_key_id: workspaceId }, id)
+    await run()
+    expect(await sent(workspaceId)).toHaveLength(3)
+  })
+
+  it('is paused by the end of a pause after a restore', async () => {
+    const { workspaceId, identity } = await stage(30)
+    const { storage, clock } = bench
+    const { broadcasts, run } = featureOn(storage)
+    const running = await make(broadcasts, identity, { rate: 60 })
+    const scheduled_at = new Date(clock.now().getTime() + 10 * MINUTE_MS)
+    const later = await make(broadcasts, identity, { scheduled_at })
+    await run()
+    const gate = { is_paused: false, refresh: async () => {} }
+    const control = createDispatchControl({ storage, runtime: clock, gate })
+    await control.stop({ reason: 'restored', backup_at: clock.now() })
+    clock.advance(MINUTE_MS)
+    await control.resume('send')
+    const stateOf = async (id: string) => (await broadcasts.get(workspaceId, id)).broadcast
+    expect(await stateOf(running)).toMatchObject({ pause: { reason: 'restored' } })
+    expect(await stateOf(later)).toMatchObject({ status: 'scheduled' })
+    await run()
+    expect(await sent(workspaceId)).toHaveLength(10)
+  })
+
+  it('answers a repeated request with the same key, and makes no second broadcast', async () => {
+    const { workspaceId, identity } = await stage(1)
+    const { broadcasts } = featureOn(bench.storage)
+    const options = { idempotency_key: 'may' }
+    const first = await broadcasts.create(identity, request(), options)
+    const again = await broadcasts.create(identity, request(), options)
+    expect(again).toEqual({ ...first, replayed: true })
+    expect((await broadcasts.list(workspaceId, EVERYTHING)).total).toBe(1)
+    await expect(broadcasts.create(identity, request({ rate: 5 }), options)).rejects.toMatchObject({
+      code: 'validation_error',
+    })
+  })
+
+  it('announces a pause and the end', async () => {
+    const { workspaceId, identity } = await stage(2, 1)
+    await bench.webhook(workspaceId)
+    const { broadcasts, run } = featureOn(bench.storage)
+    const id = await make(broadcasts, identity)
+    await run()
+    await broadcasts.cancel(workspaceId, id)
+    const done = await make(broadcasts, identity, { audience: { tags: ['none'] } })
+    await run()
+    const events = (await bench.claimDeliveries()).map(({ body }) => JSON.parse(body as string))
+    expect(events).toMatchObject([
+      {
+        event: 'broadcast.paused',
+        data: { broadcast_id: id, pause_reason: 'insufficient_credits', accepted: 0 },
+      },
+      { event: 'broadcast.finished', data: { broadcast_id: done, status: 'finished' } },
+    ])
+  })
+
+  it('sends each contact one message when the process dies before or after any write', async () => {
+    const { workspaceId, identity, contacts } = await stage(9)
+    // Steps of two messages; one contact gets none.
+    await bench.storage.write(({ suppressions }) =>
+      suppressions.add([
+        {
+          ...{ workspace_id: workspaceId, channel: 'sms', address: contacts[4]?.phone ?? '' },
+          ...{ reason: 'opt_out', created_at: bench.clock.now() },
+        },
+      ]),
+    )
+    let crashes = 0
+    for (let at = 0; ; at++) {
+      const before = (await sent(workspaceId)).length
+      const setUp = featureOn(bench.storage)
+      const id = await make(setUp.broadcasts, identity, { rate: 12 })
+      const crash = crashing(bench.storage, at)
+      const first = featureOn(crash.storage)
+      await runToEnd(first.run)
+      const second = featureOn(bench.storage)
+      await runToEnd(second.run)
+      const { broadcast } = await second.broadcasts.get(workspaceId, id)
+      expect(broadcast, `crash ${at}`).toMatchObject({
+        status: 'finished',
+        counts: { contacts: 9, accepted: 8, suppressed: 1 },
+        credits_used: 8 * SMS_PRICE,
+      })
+      const messages = (await sent(workspaceId)).slice(before)
+      expect(
+        messages.map(({ recipient }) => recipient),
+        `crash ${at}`,
+      ).toEqual(contacts.filter((_, i) => i !== 4).map(({ phone }) => phone))
+      const balance = (1_000 - before - 8) * SMS_PRICE
+      expect((await bench.account(workspaceId)).balance).toBe(balance)
+      if (!crash.has_crashed()) break
+      crashes += 1
+    }
+    // The start, four steps and the end, each with a crash before and after its commit.
+    expect(crashes).toBe(12)
+  })
+
+  it('sends each contact one message when several servers do its steps at once', async () => {
+    const { workspaceId, identity, contacts } = await stage(40)
+    const id = await make(featureOn(bench.storage).broadcasts, identity, { rate: 240 })
+    const servers = [1, 2, 3].map(() => featureOn(bench.storage))
+    for (let i = 0; i < 4; i++) {
+      const [row] = await bench.storage.read.broadcasts.due(bench.clock.now(), 1)
+      if (row) await Promise.all(servers.map(({ step }) => step(row)))
+      bench.clock.advance(MINUTE_MS)
+    }
+    const { broadcast } = await (servers[0] as (typeof servers)[0]).broadcasts.get(workspaceId, id)
+    expect(broadcast).toMatchObject({ status: 'finished', counts: { accepted: 40 } })
+    expect((await sent(workspaceId)).map(({ recipient }) => recipient)).toEqual(
+      contacts.map(({ phone }) => phone),
+    )
+  })
+
+  async function runToEnd(run: () => Promise<void>): Promise<void> {
+    for (let i = 0; i < 8; i++) {
+      await run()
+      bench.clock.advance(MINUTE_MS)
+    }
+  }
+}
+
+/** A storage that calls back before the first `accept`. */
+function watched(
+  storage: Storage,
+  { beforeAccept }: { beforeAccept: () => Promise<unknown> },
+): Storage {
+  let isFirst = true
+  const accept: Storage['hot']['accept'] = async (requests) => {
+    if (isFirst) {
+      isFirst = false
+      await beforeAccept()
+    }
+    return storage.hot.accept(requests)
+  }
+  return withWrites(storage, { accept, write: (work) => storage.write(work) })
+}
+
+/**
+ * The storage of a process that dies at a write: with an even number before its commit, with an odd one after it. Nothing
+ * works any more then.
+ */
+function crashing(storage: Storage, at: number): { storage: Storage; has_crashed: () => boolean } {
+  let writes = 0
+  let isDead = false
+  async function around<T>(commit: () => Promise<T>): Promise<T> {
+    const number = writes++
+    if (isDead) throw new Error('the process is dead')
+    if (number * 2 === at) {
+      isDead = true
+      throw new Error('the process died before the commit')
+    }
+    const result = await commit()
+    if (number * 2 + 1 === at) {
+      isDead = true
+      throw new Error('the process died after the commit')
+    }
+    return result
+  }
+  const dying = withWrites(storage, {
+    accept: (requests) => around(() => storage.hot.accept(requests)),
+    write: (work) => around(() => storage.write(work)),
+  })
+  return { storage: dying, has_crashed: () => isDead }
+}
+
+function withWrites(
+  storage: Storage,
+  { accept, write }: { accept: Storage['hot']['accept']; write: Storage['write'] },
+): Storage {
+  return { ...storage, read: storage.read, hot: { ...storage.hot, accept }, write }
+}
