@@ -232,6 +232,7 @@ export function Editor({
           />
           <Select
             label="Category"
+            hint="Quiet hours hold for the messages of one category."
             error={errorOf('category')}
             value={edited.category}
             options={CATEGORIES}
