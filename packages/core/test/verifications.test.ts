@@ -877,6 +877,45 @@ describe('one-time codes', () => {
     expect(await core.verifications.pauses(workspaceId)).toEqual([])
   })
 
+  it('fills an approved template of WhatsApp, its button too, in the locale of the request', async () => {
+    const begun = await start(test, TO, {
+      ...{ channel: 'whatsapp', template: 'login_code', locale: 'en-US' },
+    })
+    const { content } = await core.messages.get(workspaceId, begun.message_id)
+    const mask = '•'.repeat(6)
+    expect(content).toEqual({
+      template: {
+        ...{ name: 'login_code', language: 'en_US' },
+        variables: { 1: mask, 'button.0': mask },
+      },
+    })
+  })
+
+  it('counts each message from the end of an allowance on', async () => {
+    await core.verifications.allow(workspaceId, 'TZ', 1)
+    clock.advance(HOUR_MS + 1)
+    let sentCodes = 0
+    for (let i = 0; i < 70; i++) {
+      const to = `+2557120${String(10_000 + i)}`
+      await start(live, to).then(
+        () => void sentCodes++,
+        () => {},
+      )
+    }
+    // In the hour in which the allowance ends, or after it.
+    expect(sentCodes).toBeLessThanOrEqual(50)
+  })
+
+  it('checks the pending code of an address beside a newer one of another service', async () => {
+    await start(live)
+    const code = await lastCode()
+    clock.advance(31_000)
+    await core.verifications.deliver(live, { to: TO, code: '1234' })
+    expect(await core.verifications.checkAddress(live, { to: TO, code })).toMatchObject({
+      status: 'approved',
+    })
+  })
+
   describe('with a stored template', () => {
     const variant = (channel: string, content: object, locale = 'en') => ({
       ...{ channel, locale, content },
@@ -908,6 +947,28 @@ describe('one-time codes', () => {
       await start(live, '+255712345679', { template, locale: 'de-AT' })
       await dispatcher.idle()
       expect(sent.at(-1)?.text).toMatch(/^Ihr Code: \d{6}$/)
+    })
+
+    it('puts the code nowhere but in the place of {{code}}', async () => {
+      const bullets = '•'.repeat(6)
+      await publish('login', variant('sms', { text: `{{code}} {{name}} ${bullets} • ok` }))
+      const name = `https://evil.example/?c=${bullets}`
+      await start(live, TO, { template: { name: 'login', variables: { name } } })
+      const code = await lastCode()
+      const hidden = '·'.repeat(6)
+      expect(sent.at(-1)?.text).toBe(`${code} https://evil.example/?c=${hidden} ${hidden} • ok`)
+      await publish('bare', variant('sms', { text: bullets }))
+      await expect(
+        start(live, '+255712345670', { template: { name: 'bare' } }),
+      ).rejects.toMatchObject({ message: expect.stringContaining('has no {{code}}') })
+    })
+
+    it('is not longer than an SMS may be', async () => {
+      await publish('long', variant('sms', { text: `{{code}}${'a'.repeat(1_580)}` }))
+      const request = { template: { name: 'long' }, domain: 'shop.example' }
+      await expect(start(live, TO, request)).rejects.toMatchObject({
+        message: expect.stringContaining('at most 1600 characters'),
+      })
     })
 
     it('keeps its version for resends and other channels', async () => {
@@ -993,6 +1054,7 @@ describe('one-time codes', () => {
     [{ to: TO, channel: 'sms', expires_in: 3601 }, 'expires_in'],
     [{ to: TO, channel: 'sms', app_hash: 'short' }, 'app_hash'],
     [{ to: TO, channel: 'voice', domain: 'shop.example' }, 'domain'],
+    [{ to: TO, channel: 'sms', domain: 'shop.example\nPay here' }, 'domain'],
     [{ to: TO, channel: 'sms', domain: 'shop.example', app_hash: 'FA+9qCX9VSu' }, 'app_hash'],
     [{ to: TO, channel: 'sms', template: 'login' }, 'template'],
     [{ to: TO, channel: 'sms', client_ip: '1.2.3' }, 'client_ip'],

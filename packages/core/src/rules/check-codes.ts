@@ -79,10 +79,10 @@ function keyOf({ workspace_id, id }: Pick<VerificationRow, 'workspace_id' | 'id'
   return `${workspace_id}\n${id}`
 }
 
-/** The key of the newest verification of each address. */
+/** The key of the newest verification of each address. The code of another service is not checked here. */
 function newestOf(verifications: readonly VerificationRow[]): Map<string, string> {
   const newest = new Map<string, VerificationRow>()
-  for (const row of verifications) {
+  for (const row of verifications.filter(({ status }) => status !== 'external')) {
     const { address } = codeKeys(row)
     const known = newest.get(address)
     if (!known || isNewer(row, known)) newest.set(address, row)

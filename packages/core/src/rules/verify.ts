@@ -341,8 +341,10 @@ function failingTally(
   // What was counted while an operator allowed the country is forgotten.
   const since = pause?.allowed_until?.getTime() ?? 0
   for (const window_ms of [HOUR_MS, DAY_MS]) {
-    const from = Math.max(since, at.getTime() - window_ms - HOUR_MS)
-    const tally = tallyOf(counts.filter(({ hour }) => hour.getTime() > from))
+    const from = at.getTime() - window_ms - HOUR_MS
+    const tally = tallyOf(
+      counts.filter(({ hour }) => hour.getTime() > from && hour.getTime() >= since),
+    )
     const unapproved = tally.sent - tally.approved
     if (unapproved >= FREE + tally.approved * UNAPPROVED_PER_APPROVAL) return tally
   }

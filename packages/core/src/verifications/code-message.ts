@@ -1,4 +1,5 @@
 import { invalid } from '../contract/errors.ts'
+import { LIMITS } from '../contract/limits.ts'
 import type { Channel, Content, SmsContent } from '../contract/resources/content.ts'
 import type { TemplateRequest } from '../contract/resources/send-request.ts'
 import type { UsedTemplate } from '../contract/resources/templates.ts'
@@ -48,9 +49,12 @@ export async function codeMessage(
     ...(channel === 'sms' && app_hash !== undefined && { app_hash }),
   })
   if (channel !== 'whatsapp' || template === undefined) return { content, locale, template: null }
-  const language = locale.replace('-', '_')
+  // The template is approved for the locale of the request, whether the built-in texts have that locale or not.
+  const language = row.locale.replaceAll('-', '_')
+  // The button that copies the code needs it too.
+  const variables = { 1: mask, 'button.0': mask }
   return {
-    content: { template: { name: template, language, variables: { 1: mask } } },
+    content: { template: { name: template, language, variables } },
     locale,
     template: null,
   }
@@ -86,12 +90,17 @@ async function fromTemplate(
 ): Promise<CodeMessage & { template: UsedTemplate }> {
   const mask = maskOf(row.code_length)
   const minutes = Math.floor(row.expires_in / 60)
-  const variables = { ...template.variables, code: mask, brand, minutes }
+  // Nothing but {{code}} makes this text: bullets of the template or of a value must not become the code.
+  const marker = `\uE000${(row.seed ?? row.id).slice(-MARKER_LENGTH)}`
+  const variables = { ...template.variables, code: marker, brand, minutes }
   const use = { ...template, locale: row.locale, variables }
   const source = await sourceOf(reads, row.workspace_id, { channel, template: use })
   const request = { to: row.recipient, channel, template: use } as TemplateRequest
-  const { content } = filledRequest(request, source)
+  const { content: marked } = filledRequest(request, source)
   const { used } = source
+  const content = withTexts(marked, (text) =>
+    text.replaceAll(mask, '·'.repeat(mask.length)).replaceAll(marker, mask),
+  ) as Content
   if (!hasText(content, mask)) {
     throw invalid(
       'template.name',
@@ -102,7 +111,24 @@ async function fromTemplate(
   const { domain, app_hash } = row.options
   const ending = domain ? `\n@${domain} #${mask}` : app_hash ? `\n${app_hash}` : ''
   const text = `${(content as SmsContent).text}${ending}`
+  if (text.length > LIMITS.sms_text_length) {
+    throw invalid(
+      'template.name',
+      `The text of template ${used.name} must be at most ${LIMITS.sms_text_length} characters`,
+    )
+  }
   return { content: { text }, locale: used.locale, template: used }
+}
+
+const MARKER_LENGTH = 8
+
+function withTexts(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === 'string') return change(value)
+  if (Array.isArray(value)) return value.map((one) => withTexts(one, change))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [name, withTexts(one, change)]),
+  )
 }
 
 function hasText(value: unknown, part: string): boolean {

@@ -37,6 +37,7 @@ import { countryName } from '../prices/price.ts'
 import type { VerificationRow } from '../rows/rows.ts'
 import type { CodeSource } from '../rows/verifications.ts'
 import type { CodeCheck } from '../rules/check-codes.ts'
+import { HOUR_MS } from '../rules/count-changes.ts'
 import { SUPPRESSED_TEXT } from '../rules/recipients.ts'
 import {
   addressLimit,
@@ -659,7 +660,9 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
     },
     async allow(workspaceId, country, hours, actor = SERVICE, reason) {
       const now = runtime.now()
-      const allowed_until = new Date(now.getTime() + hours * 3_600_000)
+      // A whole hour, as the counts are by hour: from then on, each message counts.
+      const end_ms = now.getTime() + hours * HOUR_MS
+      const allowed_until = new Date(Math.ceil(end_ms / HOUR_MS) * HOUR_MS)
       const pause = { paused_at: now, sent: 0, approved: 0, allowed_until }
       await storage.write(async ({ verifications, audit }) => {
         await verifications.allow({ workspace_id: workspaceId, country, ...pause })
@@ -760,7 +763,7 @@ function refusedCode<Result extends { outcome: string }>(
     case 'code_limit':
       throw new SvcError(
         'rate_limit_exceeded',
-        `Rate limit exceeded. Try again in ${refusal.retry_after_s} seconds. Too many codes were sent to this ${refusal.of === 'recipient' ? 'address' : 'network'}.`,
+        `Rate limit exceeded. Try again in ${refusal.retry_after_s} seconds. Too many codes were ${refusal.of === 'recipient' ? 'sent to this address' : 'requested from this network'}.`,
         {
           retry_after_s: refusal.retry_after_s,
           reason: refusal.of === 'recipient' ? 'codes_of_address' : 'codes_of_network',
@@ -785,7 +788,7 @@ function refusedCode<Result extends { outcome: string }>(
     case 'country_paused':
       throw new SvcError(
         'forbidden',
-        `Codes to numbers of ${refusal.country} are paused, because too few of them were approved. Please contact support.`,
+        `One-time codes to ${refusal.country === NO_COUNTRY ? 'numbers of no known country' : countryName(refusal.country)} are paused, because too few of them were approved. Please contact support.`,
         { reason: 'codes_paused' },
       )
     default:

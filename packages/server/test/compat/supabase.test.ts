@@ -104,9 +104,23 @@ it('sends the code of the hook, charged once, and shows it nowhere', async () =>
   await world().dispatcher.idle()
   expect(texts.get(`+${to}`)).toHaveLength(1)
   const json = { to: `+${to}`, code: '918273' }
-  const { body: checked } = await call('POST', '/api/v1/verifications/check', { key, json })
-  expect(checked.data).toMatchObject({ status: 'external', attempts_left: 0 })
+  const checked = await call('POST', '/api/v1/verifications/check', { key, json })
+  expect(checked.status).toBe(404)
 })
+
+it.each(['+14155550001', '', null])(
+  'sends to the number of the hook: a new one, or that of a second factor (user: %j)',
+  async (phone) => {
+    const to = number()
+    const body = JSON.stringify({ user: { phone }, sms: { otp: '918274', phone: to } })
+    expect(await post(hook, body)).toMatchObject({ status: 200, answer: {} })
+    await world().dispatcher.idle()
+    expect(texts.get(`+${to}`)).toEqual([expect.stringContaining('918274')])
+    expect(texts.get('+14155550001')).toBeUndefined()
+    const none = JSON.stringify({ user: { phone: '' }, sms: { otp: '918274', phone: '' } })
+    expect((await post(hook, none)).answer).toMatchObject({ error: { http_code: 400 } })
+  },
+)
 
 it('another code waits for the cooldown, and an address gets 5 in an hour', async () => {
   const to = number()

@@ -212,10 +212,13 @@ const startRequest = z
       description: 'Seconds for which the code is valid.',
     }),
     template: codeTemplate.optional(),
-    domain: text(LIMITS.domain_length).optional().meta({
-      example: 'shop.example',
-      description: 'Only for `sms`: the site whose form browsers fill in (WebOTP).',
-    }),
+    domain: text(LIMITS.domain_length)
+      .regex(/^[^\s@#]+$/, 'domain must be the name of a site, such as shop.example')
+      .optional()
+      .meta({
+        example: 'shop.example',
+        description: 'Only for `sms`: the site whose form browsers fill in (WebOTP).',
+      }),
     app_hash: z
       .string()
       .regex(/^[A-Za-z0-9+/]{11}$/, 'app_hash must be the 11 characters of the SMS Retriever')

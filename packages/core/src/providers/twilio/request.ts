@@ -99,7 +99,10 @@ function whatsappParams(
     if (contentSid === undefined || !/^HX[0-9a-fA-F]{32}$/.test(contentSid)) {
       return refused('template_unknown', 'No ContentSid is set for this template')
     }
-    return { contentSid, ...(variables && { contentVariables: JSON.stringify(variables) }) }
+    // Meta's variables of buttons: Twilio fills them from those of the text.
+    const named = Object.entries(variables ?? {}).filter(([key]) => !key.startsWith('button.'))
+    const contentVariables = variables && JSON.stringify(Object.fromEntries(named))
+    return { contentSid, ...(contentVariables && { contentVariables }) }
   }
   const body = media ? media.caption : text
   return { ...(body !== undefined && { body }), ...(media && { mediaUrl: [media.url] }) }

@@ -105,20 +105,24 @@ function isSigned({ signed, reply }: SendCall, secret: string, now: Date): boole
 
 type SendCall = Pick<Call<typeof group.send>, 'signed' | 'reply'>
 
+/** `sms.phone` is the number that gets the code: a new number, or that of a second factor. Older versions have only the user's. */
 const hook = z.object({
-  user: z.object({ phone: z.string() }),
-  sms: z.object({ otp: z.string() }),
+  user: z.object({ phone: z.string().nullish() }),
+  sms: z.object({ otp: z.string(), phone: z.string().nullish() }),
 })
 
 function readCode(body: Uint8Array): z.output<typeof externalCode> {
   const given = hook.safeParse(parsed(body))
-  if (!given.success) throw invalid('', 'The body must have user.phone and sms.otp')
-  const { user, sms } = given.data
+  const phone = given.data?.sms.phone || given.data?.user.phone
+  if (!given.success || !phone) {
+    throw invalid('', 'The body must have sms.phone or user.phone, and sms.otp')
+  }
+  const { sms } = given.data
   // Supabase stores numbers without the plus sign.
-  const to = user.phone.startsWith('+') ? user.phone : `+${user.phone}`
+  const to = phone.startsWith('+') ? phone : `+${phone}`
   const code = externalCode.safeParse({ to, code: sms.otp })
   // The text must not quote the code.
-  if (!code.success) throw invalid('', 'user.phone must be a number, and sms.otp 4 to 10 digits')
+  if (!code.success) throw invalid('', 'The phone must be a number, and sms.otp 4 to 10 digits')
   return code.data
 }
 

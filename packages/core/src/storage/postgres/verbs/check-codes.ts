@@ -19,7 +19,7 @@ const lockChecked = statement<VerificationRow>(
      cross join lateral (
        select v.workspace_id, v.id from verifications v
        where v.workspace_id = r.workspace_id and v.recipient = r.recipient and v.livemode = r.livemode
-         and v.created_at > $6
+         and v.created_at > $6 and v.status <> 'external'
        order by v.created_at desc, v.id desc limit 1) n)
    select v.* from asked join verifications v using (workspace_id, id)
    order by v.workspace_id, v.id for update of v`,

@@ -37,7 +37,7 @@ export function prepareCheckCodes(
     connection,
     t.verifications,
     columns,
-    `workspace_id = ? and recipient = ? and livemode = ? and created_at > ?
+    `workspace_id = ? and recipient = ? and livemode = ? and created_at > ? and status <> 'external'
      order by created_at desc, id desc limit 1`,
   )
   const update = updateOf(connection, t.verifications, {
