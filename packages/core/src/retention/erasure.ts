@@ -230,9 +230,11 @@ async function searchEvents(search: Search): Promise<number> {
     for (const step of stepsOf(about)) {
       const erased = step.map(({ id, body }) => ({ id, body: erasedBody(body) ?? body }))
       const messageIds = step.flatMap(({ message_id }) => message_id ?? [])
+      const ofNone = step.filter(({ message_id }) => message_id === null).map(({ id }) => id)
       await storage.write(async ({ erasure }) => {
         await erasure.rewriteEvents(workspaceId, erased)
         await erasure.forgetResponsesAbout(workspaceId, messageIds)
+        await erasure.forgetResponsesTo(workspaceId, ofNone)
       })
     }
   }
@@ -288,10 +290,9 @@ async function searchVerifications(search: Search, others: readonly string[]): P
   const { storage, workspaceId, recipient, changes } = search
   let found = 0
   for (const address of [recipient.address, ...others]) {
-    const filter = { recipient: address }
-    const count = await storage.read.verifications.count(workspaceId, filter)
-    found += count
-    if (changes && count > 0) {
+    const theirs = await storage.read.verifications.naming(workspaceId, address)
+    found += theirs.length
+    if (changes && theirs.length > 0) {
       await storage.write(({ verifications }) => verifications.forget(workspaceId, address))
     }
   }

@@ -1,11 +1,13 @@
 import { ERASED } from '../contract/resources/message.ts'
 
-/** The members of a message event's `data` that erasure reads. */
-interface MessageData {
+/** The members of the `data` of an event about a person that erasure reads. */
+interface PersonData {
   recipient?: unknown
   recipients?: { address: unknown }[]
   failed_recipients?: unknown[]
   sender?: unknown
+  /** The address of a verification. */
+  to?: unknown
   provider_message_id?: unknown
 }
 
@@ -15,7 +17,13 @@ interface MessageData {
  */
 export function erasedBody(body: string): string | null {
   const { event, data } = read(body)
-  if (!data || nameOf({ event, data }) === ERASED) return null
+  const name = nameOf({ event, data })
+  if (!data || name === ERASED) return null
+  if (isVerification(event)) {
+    return name === null
+      ? null
+      : JSON.stringify({ event, data: { ...data, to: ERASED, metadata: {} } })
+  }
   const provider_message_id = withoutNumber(data.provider_message_id)
   if (event === 'message.received') {
     const content = { text: null, media: [] }
@@ -49,21 +57,29 @@ export function isErasedBody(body: string): boolean {
   return nameOf(read(body)) === ERASED
 }
 
-/** The person in a message event: the sender of a received message, otherwise the recipient. Null for other events. */
+/**
+ * The person in an event: the sender of a received message, the address of a verification, otherwise the recipient. Null for
+ * events about no person.
+ */
 function nameOf({ event, data }: ReturnType<typeof read>): unknown {
+  if (isVerification(event)) return data?.to ?? null
   return (event === 'message.received' ? data?.sender : data?.recipient) ?? null
 }
 
-/** The persons in a message event: several in an event about an e-mail to several recipients. */
+/** The persons in an event: several in an event about an e-mail to several recipients. */
 export function namesOf(event: ReturnType<typeof read>): unknown[] {
   const others = event.data?.recipients?.map(({ address }) => address) ?? []
   return [nameOf(event), ...others]
 }
 
-/** Parses the body of an event. `data` is null if the event is not about a message. */
-export function read(body: string): { event: string; data: MessageData | null } {
-  const { event, data } = JSON.parse(body) as { event: string; data: MessageData }
-  return { event, data: event.startsWith('message.') ? data : null }
+/** Parses the body of an event. `data` is null if the event is about neither a message nor a verification. */
+export function read(body: string): { event: string; data: PersonData | null } {
+  const { event, data } = JSON.parse(body) as { event: string; data: PersonData }
+  return { event, data: event.startsWith('message.') || isVerification(event) ? data : null }
+}
+
+function isVerification(event: string): boolean {
+  return event.startsWith('verification.')
 }
 
 /** WhatsApp's ids contain the recipient's number in base64. */

@@ -1,12 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import { verifyLedger } from '../../src/maintenance/ledger/verify-ledger.ts'
 import { createRecipients } from '../../src/retention/erasure.ts'
+import { ended } from '../../src/rules/verify.ts'
+import { announceEnd } from '../../src/verifications/ends.ts'
 import { benchFor, EVERYTHING } from '../storage/bench.ts'
 import { ENGINES } from './engines.ts'
 import { historySteps, SECRET } from './history.ts'
 
 const ASHA = '+255700000009'
 const JUMA = '+255700000010'
+const MAIL = 'asha@example.com'
 const NOTHING = {
   workspaces: 0,
   messages: 0,
@@ -203,6 +206,50 @@ describe.each(ENGINES)('erasing a recipient on %s', (_, engineOf) => {
       event: 'message.failed',
       data: { message_id: id, recipient: 'erased', metadata: {}, error_code: 'canceled' },
     })
+  })
+
+  it('finds a verification by its second address, and counts it without a change', async () => {
+    const workspaceId = await bench.workspace()
+    const asked = steps.asking(workspaceId, { other_recipient: MAIL, fallback: ['email'] })
+    await bench.accept(asked)
+    for (const address of [ASHA, MAIL]) {
+      expect(await recipients().look(address)).toEqual({
+        ...NOTHING,
+        workspaces: 1,
+        verifications: 1,
+        ...(address === ASHA && { queued: 1 }),
+      })
+    }
+    expect(await recipients().erase(MAIL)).toEqual({ ...NOTHING, workspaces: 1, verifications: 1 })
+    expect(await recipients().look(MAIL)).toEqual(NOTHING)
+    expect(await engine.dump()).not.toContain(MAIL)
+  })
+
+  it('leaves neither the address nor the metadata in the events of a verification', async () => {
+    const workspaceId = await bench.workspace()
+    await bench.webhook(workspaceId)
+    const others = await bench.workspace()
+    await bench.webhook(others)
+    for (const [id, recipient] of [
+      [workspaceId, ASHA],
+      [others, JUMA],
+    ] as const) {
+      const row = bench.make.verification(id, {
+        recipient,
+        metadata: { who: `${SECRET} ${recipient}` },
+      })
+      await bench.storage.write((stores) =>
+        announceEnd(stores, bench.clock.id, ended(row, 'approved', bench.clock.now())),
+      )
+    }
+    await steps.announce()
+    expect(await recipients().look(ASHA)).toMatchObject({ events: 1 })
+    expect(await recipients().erase(ASHA)).toMatchObject({ events: 1 })
+    expect(await recipients().look(ASHA)).toEqual(NOTHING)
+    const dump = await engine.dump()
+    expect(dump).toContain('verification.approved')
+    expect(dump).not.toContain(ASHA)
+    expect(dump).toContain(`${SECRET} ${JUMA}`)
   })
 
   it('only looks where it is to look, and changes nothing of others', async () => {

@@ -1,4 +1,5 @@
-import type { MessageRow, ReceivedMessageRow } from '../../src/rows/rows.ts'
+import type { MessageRow, ReceivedMessageRow, VerificationRow } from '../../src/rows/rows.ts'
+import type { AcceptRequest } from '../../src/rules/accept.ts'
 import { type Bench, only, receipt } from '../storage/bench.ts'
 
 /** Found nowhere but in what is to be gone. */
@@ -15,6 +16,13 @@ export function historySteps(bench: Bench) {
   return {
     /** Sends the due deliveries; each webhook answers with the body that it received. */
     announce,
+    /** The request that starts a verification of the address with a message to it. */
+    asking(workspaceId: string, fields: Partial<VerificationRow> = {}): AcceptRequest {
+      const verification = bench.make.verification(workspaceId, fields)
+      const { recipient, livemode } = verification
+      const send = bench.make.send(workspaceId, { recipient, livemode })
+      return { ...send, code: { verification, resends: null, response: () => '' } }
+    },
     /** A message that was sent, and then failed with a text that names its recipient, or was delivered. */
     async done(
       workspaceId: string,

@@ -457,6 +457,7 @@ export function isolationContract(open: OpenStorage): void {
           count: () => verifications.count(asker, {}),
           ofAddress: () =>
             verifications.ofAddress(asker, true, verification.recipient, new Date(0)),
+          naming: () => verifications.naming(asker, verification.recipient),
           totals: () => verifications.totals(asker, new Date(0)),
           pauses: () => verifications.pauses(asker),
           countsOf: () =>

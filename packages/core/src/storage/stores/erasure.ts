@@ -21,7 +21,7 @@ import type { BulkRejectionRow, EventRow, MessageRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
 
 import type { Recipient } from '../../rules/recipients.ts'
-import { idFloor } from '../../runtime/runtime.ts'
+import { idFloor, timeOfId } from '../../runtime/runtime.ts'
 import { fileStore } from './files.ts'
 import { blocksOf, filledUp, includes, isAfter, type StoreDialect } from './queries.ts'
 
@@ -44,6 +44,9 @@ export interface KeptAnswer {
   response: string
 }
 
+/** The time after the id of an event within which the ids of its deliveries were made. */
+const STORED_MS = 60_000
+
 /** The routes whose answers name recipients. */
 const BULK_ROUTES = ['bulks.send', 'bulks.sendEmails', 'bulks.retry'].flatMap((route) => [
   route,
@@ -56,7 +59,7 @@ export function erasureStore(db: Db, tables: Tables, dialect: StoreDialect) {
   const { writes: files } = fileStore(db, tables, dialect)
   const { messages, message_queue: queue, message_attempts, message_events, events } = tables
   const { received_messages: received, conversations, idempotency_keys: answers } = tables
-  const { deliveries, delivery_attempts: tries, received_parts: parts } = tables
+  const { deliveries, delivery_attempts: tries, received_parts: parts, webhooks } = tables
   const { bulk_rejections: rejections } = tables
 
   const within = (
@@ -91,6 +94,16 @@ export function erasureStore(db: Db, tables: Tables, dialect: StoreDialect) {
       isNotNull(message_events.error_message),
     )
     await db.update(message_events).set({ error_message: null }).where(history)
+  }
+
+  async function forgetResponses(workspaceId: string, some: SQL | undefined): Promise<void> {
+    const theirs = and(eq(deliveries.workspace_id, workspaceId), some)
+    await db.update(deliveries).set({ response_body: null }).where(theirs)
+    const about = db.select({ id: deliveries.id }).from(deliveries).where(theirs)
+    await db
+      .update(tries)
+      .set({ response_body: null })
+      .where(and(eq(tries.workspace_id, workspaceId), inArray(tries.delivery_id, about)))
   }
 
   /** Erases the addresses of several recipients; their results stay, because the refunds follow from them. */
@@ -175,7 +188,7 @@ export function erasureStore(db: Db, tables: Tables, dialect: StoreDialect) {
         const is = eq(event, 'message.received')
         const about = or(
           and(is, named('sender')),
-          and(sql`not ${is}`, or(named('recipient'), named('address'))),
+          and(sql`not ${is}`, or(named('recipient'), named('address'), named('to'))),
         )
         const found = db.select({ id, message_id, body }).from(events)
         return found.where(and(within(events, workspaceId, window), about)).orderBy(asc(id))
@@ -347,16 +360,22 @@ export function erasureStore(db: Db, tables: Tables, dialect: StoreDialect) {
         messageIds: readonly string[],
       ): Promise<void> {
         if (messageIds.length === 0) return
-        const theirs = and(
-          eq(deliveries.workspace_id, workspaceId),
-          inArray(deliveries.message_id, filledUp(messageIds)),
+        const about = inArray(deliveries.message_id, filledUp(messageIds))
+        await forgetResponses(workspaceId, about)
+      },
+      /** Removes the receivers' responses to the deliveries of these events. */
+      async forgetResponsesTo(workspaceId: string, eventIds: readonly string[]): Promise<void> {
+        const own = db.select({ id: webhooks.id }).from(webhooks)
+        const byWebhook = inArray(
+          deliveries.webhook_id,
+          own.where(eq(webhooks.workspace_id, workspaceId)),
         )
-        await db.update(deliveries).set({ response_body: null }).where(theirs)
-        const about = db.select({ id: deliveries.id }).from(deliveries).where(theirs)
-        await db
-          .update(tries)
-          .set({ response_body: null })
-          .where(and(eq(tries.workspace_id, workspaceId), inArray(tries.delivery_id, about)))
+        for (const id of eventIds) {
+          // Deliveries have no index by event, but are stored with it: the search is by their key.
+          const end = idFloor(new Date(timeOfId(id).getTime() + STORED_MS))
+          const with_it = and(byWebhook, gt(deliveries.id, id), lt(deliveries.id, end))
+          await forgetResponses(workspaceId, and(with_it, eq(deliveries.event_id, id)))
+        }
       },
       async removeReceived(workspaceId: string, ids: readonly string[]): Promise<number> {
         if (ids.length === 0) return 0

@@ -57,6 +57,12 @@ export function verificationStore(
       channel && eq(t.channel, channel),
       recipient === undefined ? undefined : eq(t.recipient, recipient),
     )
+  /** The verifications that have an address as their first or second one. */
+  const naming = (workspaceId: string, address: string) =>
+    and(
+      eq(t.workspace_id, workspaceId),
+      or(eq(t.recipient, address), eq(t.other_recipient, address)),
+    )
   /** Removes from the messages of a verification what its code is derived from. */
   async function withoutCodes({
     workspace_id,
@@ -131,6 +137,15 @@ export function verificationStore(
           or(eq(recipient, address), eq(t.other_recipient, address)),
         )
         return db.select({ recipient, sent_at, messages }).from(t).where(theirs)
+      },
+      /** All verifications that have an address as their first or second one. */
+      async naming(
+        workspaceId: string,
+        address: string,
+      ): Promise<Pick<VerificationRow, 'recipient' | 'message_id' | 'messages'>[]> {
+        const { recipient, message_id, messages } = t
+        const found = db.select({ recipient, message_id, messages }).from(t)
+        return found.where(naming(workspaceId, address))
       },
       /** The counts of a workspace since a time, by country, the most messages first. */
       async totals(workspaceId: string, since: Date) {
@@ -313,10 +328,7 @@ export function verificationStore(
       },
       /** Removes the verifications of an address, which may be their second one. */
       async forget(workspaceId: string, recipient: string): Promise<number> {
-        const theirs = and(
-          eq(t.workspace_id, workspaceId),
-          or(eq(t.recipient, recipient), eq(t.other_recipient, recipient)),
-        )
+        const theirs = naming(workspaceId, recipient)
         const columns = { workspace_id: t.workspace_id, messages: t.messages, last: t.message_id }
         const removed = await db.delete(t).where(theirs).returning(columns)
         for (const row of removed) await withoutCodes(row)
