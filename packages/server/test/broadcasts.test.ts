@@ -92,6 +92,31 @@ describe('a broadcast', () => {
     expect((await shown(id)).results.unsubscribed).toBe(1)
   })
 
+  it('defers each message to the end of the quiet hours of its contact', async () => {
+    const set = (quiet_hours: object[] | null) =>
+      call('PUT', '/api/v1/account', { quiet_hours }, { token: owner.token })
+    await set([{ category: 'transactional', start: '12:00', end: '20:00' }])
+    const tags = ['quiet']
+    const name = await world().template(owner)
+    const zones = ['Asia/Kathmandu', 'UTC']
+    for (const time_zone of zones) {
+      await world().contact(owner, { tags, attributes: { time_zone } })
+    }
+    const request = body('quiet', { template: { name } })
+    const { id } = (await call('POST', BROADCASTS, request)).body.data.broadcast
+    await passTime()
+    await set(null)
+    expect(await shown(id)).toMatchObject({
+      broadcast: { status: 'finished' },
+      results: { queued: 1 },
+    })
+    const { messages } = (await call('GET', `/api/v1/messages?template=${name}`)).body.data
+    const ends = messages.map((one: { deferred_until?: string }) => one.deferred_until)
+    // 20:00 in Kathmandu.
+    expect(ends.toSorted()).toEqual(['2026-05-04T14:15:00.000Z', undefined])
+    await call('POST', `${BROADCASTS}/${id}/cancel`)
+  })
+
   it('waits as a draft until it is resumed, and is paused, resumed and canceled', async () => {
     await world().contact(owner, { tags: ['later'] })
     const scheduled_at = new Date(world().now().getTime() + 60 * MINUTE_MS).toISOString()
