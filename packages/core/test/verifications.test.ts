@@ -489,6 +489,86 @@ describe('one-time codes', () => {
     expect((await core.workspaces.account(workspaceId)).credits_balance).toBe(1_000_000_000)
   })
 
+  describe('with a message that waits', () => {
+    const balance = async () => (await core.workspaces.account(workspaceId)).credits_balance
+    /** A queued message of a code that ended: it failed, and its credit is there again. */
+    const expectCanceled = async (...ids: string[]) => {
+      for (const id of ids) {
+        const message = await core.messages.get(workspaceId, id)
+        expect(message).toMatchObject({ status: 'failed', error_code: 'canceled' })
+        expect(message.credits_refunded).toBe(message.credits_used)
+      }
+    }
+    beforeEach(() => dispatcher.stop(0))
+
+    it('cancels it when a start with another length begins another code', async () => {
+      const first = await start(live)
+      clock.step(LIMITS.verification_cooldown_s * 1000)
+      const second = await start(live, TO, { code_length: 8 })
+      expect(second.verification_id).not.toBe(first.verification_id)
+      await expectCanceled(first.message_id)
+      expect(await core.messages.get(workspaceId, second.message_id)).toMatchObject({
+        status: 'queued',
+      })
+      expect(await balance()).toBe(999_000_000)
+    })
+
+    it.each([0, 1])('cancels it after too many wrong codes, also with %i resends', async (more) => {
+      const { verification_id: id, message_id } = await start(live)
+      const ids = [message_id]
+      for (let n = 0; n < more; n++) {
+        clock.step(LIMITS.verification_cooldown_s * 1000)
+        ids.push((await core.verifications.resend(live, id, {})).data.message_id)
+      }
+      const statuses: string[] = []
+      for (let n = 0; n < LIMITS.verification_attempts; n++) {
+        const right = await core.verifications.check(live, id, { code: '12345' })
+        statuses.push(right.status)
+      }
+      expect(statuses.at(-1)).toBe('max_attempts')
+      await expectCanceled(...ids)
+      expect(await balance()).toBe(1_000_000_000)
+    })
+
+    it('cancels it when it is approved without its code', async () => {
+      const { verification_id: id, message_id } = await start(live)
+      await core.verifications.approve(live, id)
+      await expectCanceled(message_id)
+      expect(await balance()).toBe(1_000_000_000)
+    })
+
+    it('cancels it when a later request shortened the validity, and the code expired', async () => {
+      const first = await start(live, TO, { expires_in: 600 })
+      clock.step(LIMITS.verification_cooldown_s * 1000)
+      const second = await start(live, TO, { expires_in: 60 })
+      expect(second.verification_id).toBe(first.verification_id)
+      clock.step(60_000)
+      const code = '12345'
+      expect(await core.verifications.check(live, first.verification_id, { code })).toMatchObject({
+        status: 'expired',
+      })
+      await expectCanceled(first.message_id)
+    })
+  })
+
+  it('cancels all waiting messages when the sweeper ends it', async () => {
+    await dispatcher.idle()
+    await core.dispatch.stop({ reason: 'Moving' })
+    const first = await start(live, TO, { expires_in: 600 })
+    clock.step(LIMITS.verification_cooldown_s * 1000)
+    await start(live, TO, { expires_in: 60 })
+    clock.step(60_000)
+    await dispatcher.sweep()
+    expect(await core.verifications.get(live, first.verification_id)).toMatchObject({
+      status: 'expired',
+    })
+    expect(await core.messages.get(workspaceId, first.message_id)).toMatchObject({
+      status: 'failed',
+      error_code: 'canceled',
+      credits_refunded: 1_000_000,
+    })
+  })
+
   it('names the address as it is stored in its answers and its record', async () => {
     const mail = { to: 'Asha@Example.COM', channel: 'email' } as const
     const options = { idempotency_key: 'mail-1' }

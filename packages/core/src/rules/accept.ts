@@ -94,8 +94,8 @@ export interface IdempotencyRecord {
 }
 
 export type AcceptResult =
-  /** `verification`: what a request for a code began or continued. */
-  | { outcome: 'accepted'; verification?: VerificationRow }
+  /** `verification`: what a request for a code began or continued; `canceled`: the one that it ended. */
+  | { outcome: 'accepted'; verification?: VerificationRow; canceled?: VerificationRow }
   | CodeRefusal
   | { outcome: 'replayed'; response: string }
   | { outcome: 'key_reused' }
@@ -314,7 +314,7 @@ function acceptCode(
   }
   if (spending) batch.verification_spending.set(spending.workspace_id, spending)
   rememberCode(request, verification, message, batch)
-  return { outcome: 'accepted', verification }
+  return { outcome: 'accepted', verification, ...(canceled && { canceled }) }
 }
 
 function rememberCode(

@@ -32,6 +32,23 @@ export async function announceEnd(
   return end !== null && announce(stores, newId, end)
 }
 
+/**
+ * Cancels the messages of a verification that ended and that no provider has yet, and refunds them. The end is stored
+ * already, so an error is only logged.
+ */
+export async function cancelMessages(
+  { storage, runtime }: { storage: Storage; runtime: Pick<Runtime, 'now' | 'log'> },
+  { workspace_id, id, message_id, messages }: VerificationRow,
+): Promise<void> {
+  const message_ids = (messages ?? [{ id: message_id }]).map((message) => message.id)
+  try {
+    await storage.hot.cancel({ workspace_id, message_ids, at: runtime.now() })
+  } catch (error) {
+    const about = { err: error, workspace_id, verification_id: id }
+    runtime.log.warn(about, 'waiting messages of a code that ended were not canceled')
+  }
+}
+
 /** The number of verifications of one transaction whose messages lose their code: each changes a few rows. */
 const CODES_MAX = 100
 
@@ -46,7 +63,11 @@ export async function sweepVerifications(
     storage,
     runtime,
     days = VERIFICATION_DAYS_DEFAULT,
-  }: { storage: Storage; runtime: Pick<Runtime, 'now' | 'id'>; days?: number | undefined },
+  }: {
+    storage: Storage
+    runtime: Pick<Runtime, 'now' | 'id' | 'log'>
+    days?: number | undefined
+  },
   step_max: number,
   isStopping: () => boolean,
 ): Promise<void> {
@@ -56,15 +77,19 @@ export async function sweepVerifications(
     const found = await storage.read.verifications.due(runtime.now(), step_max)
     for (const { workspace_id, id } of found) {
       if (isStopping()) return
-      await storage.write(async (stores) => {
+      const expired = await storage.write(async (stores) => {
         const row = await stores.verifications.lock(workspace_id, id)
         const at = runtime.now()
-        if (row?.status !== 'pending' || isPending(row, at)) return
-        changed += 1
+        if (row?.status !== 'pending' || isPending(row, at)) return null
         const expired = ended(row, 'expired', at)
         await stores.verifications.change(expired)
         await announceEnd(stores, runtime.id, expired)
+        return expired
       })
+      if (expired === null) continue
+      changed += 1
+      // An only message expires with its verification; a later request may have shortened the validity of the others.
+      if ((expired.messages?.length ?? 1) > 1) await cancelMessages({ storage, runtime }, expired)
     }
   } while (changed >= step_max)
   const ago = (ms: number) => new Date(runtime.now().getTime() - ms)

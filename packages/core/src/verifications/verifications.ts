@@ -58,7 +58,7 @@ import { idFloor } from '../runtime/runtime.ts'
 import { codeOf, digestUnder, isSameCode, sourceOfGiven, withCode } from '../secrets/codes.ts'
 import type { CodeKey } from '../secrets/secrets.ts'
 import { codeMessage, pinnedTemplate } from './code-message.ts'
-import { announce } from './ends.ts'
+import { announce, cancelMessages } from './ends.ts'
 import type { FallBack } from './fallbacks.ts'
 import { withState } from './pauses.ts'
 import { funnelOf, PAUSE_MAX_MS, statsOf, statsSince, wholeHour } from './stats.ts'
@@ -283,6 +283,9 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
       result.outcome !== 'code_over'
     ) {
       const isSent = result.outcome === 'accepted'
+      if (result.outcome === 'accepted' && result.canceled) {
+        await cancelMessages(parts, result.canceled)
+      }
       const credits_used = isSent ? message.credits_used : units(0)
       return {
         data: startedOf(result.verification, credits_used),
@@ -359,6 +362,7 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
   ): Promise<Checked> {
     // Without a key, no message had a code: the database alone would reveal what is right under an empty key.
     const key = await parts.key.known()
+    const at = runtime.now()
     const [checked] = await storage.hot.checkCodes([
       {
         workspace_id,
@@ -371,28 +375,21 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
           const isSame = isSameCode(code, codeOf(key ?? '', source))
           return (isSame && key !== null) || isTestCode
         },
-        at: runtime.now(),
+        at,
       },
     ])
     runtime.telemetry?.codeChecked(checked?.status ?? 'not_found')
     if (!checked) throw new SvcError('not_found', NOT_FOUND)
     const { status, verification } = checked
-    if (status === 'approved') {
-      runtime.telemetry?.codeApproved(verification.channel)
-      await cancelMessages(verification)
-    }
+    if (status === 'approved') runtime.telemetry?.codeApproved(verification.channel)
+    // The only message of a code that was given was sent.
+    const mayWait = status !== 'approved' || (verification.messages?.length ?? 1) > 1
+    const endsNow = verification.ended_at?.getTime() === at.getTime()
+    if (endsNow && mayWait) await cancelMessages(parts, verification)
     if (status === 'used') {
       throw new SvcError('not_found', 'This verification was approved before: a code works once')
     }
     return { verification_id: verification.id, status, attempts_left: attemptsLeft(verification) }
-  }
-
-  /** Messages of a verification that ended are not sent any more if they wait, and are refunded. */
-  async function cancelMessages({ workspace_id, messages }: VerificationRow): Promise<void> {
-    // The only message of a code that was given was sent.
-    if (!messages || messages.length < 2) return
-    const message_ids = messages.map(({ id }) => id)
-    await storage.hot.cancel({ workspace_id, message_ids, at: runtime.now() })
   }
 
   /** Changes the channels that are tried next, unless they have changed since `seen` was read. */
@@ -597,9 +594,7 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
         await verifications.change(canceled)
         return canceled
       })
-      // A message that was not sent yet is not sent any more, and is refunded.
-      const message_ids = (row.messages ?? [{ id: row.message_id }]).map(({ id }) => id)
-      await storage.hot.cancel({ workspace_id, message_ids, at: runtime.now() })
+      await cancelMessages(parts, row)
       return shownVerification(row, runtime.now())
     },
     async approve(viewer, id) {
@@ -610,7 +605,7 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
       ])
       if (checked?.status !== 'approved') throw overError(checked?.verification ?? null)
       runtime.telemetry?.codeApproved(checked.verification.channel)
-      await cancelMessages(checked.verification)
+      await cancelMessages(parts, checked.verification)
       return shownVerification(checked.verification, runtime.now())
     },
     async get(viewer, id) {

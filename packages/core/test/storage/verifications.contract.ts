@@ -102,6 +102,19 @@ export function verificationsContract(open: OpenStorage): void {
     await bench.reopen()
   })
 
+  it('names the verification that a code of another length ends', async () => {
+    const id = await bench.workspace(units(10_000_000))
+    const first = asking(id)
+    await accept([first])
+    bench.clock.step(LIMITS.verification_cooldown_s * 1000)
+    const second = asking(id, { code_length: 8 })
+    const results = await accept([second])
+    const canceled = await stored(first)
+    expect(canceled?.status).toBe('canceled')
+    const verification = await stored(second)
+    expect(results).toEqual([{ outcome: 'accepted', verification, canceled }])
+  })
+
   it('begins once for simultaneous requests of an address', async () => {
     const id = await bench.workspace(units(10_000_000))
     const results = await Promise.all(Array.from({ length: 8 }, () => outcomes([asking(id)])))
