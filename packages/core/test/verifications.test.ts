@@ -279,6 +279,25 @@ describe('one-time codes', () => {
       })
     })
 
+    it('uses the requested language for each, and shows that of the last text', async () => {
+      const asked = { channel: 'voice', locale: 'sw', fallback: [{ channel: 'sms' }] }
+      const { verification_id: id } = await start(live, TO, asked)
+      await dispatcher.idle()
+      // No provider has a voice for Swahili.
+      expect(sent.at(-1)?.text).toContain('code is')
+      expect(await shown(id)).toMatchObject({ channel: 'voice', locale: 'en' })
+      clock.step(WAIT_MS)
+      await dispatcher.idle()
+      expect(sent.at(-1)?.text).toContain('nambari')
+      expect(await shown(id)).toMatchObject({ channel: 'sms', locale: 'sw' })
+      clock.step(2 * WAIT_MS)
+      await core.verifications.resend(live, id, { channel: 'voice' })
+      expect(await shown(id)).toMatchObject({ channel: 'voice', locale: 'en' })
+      clock.step(4 * WAIT_MS)
+      await core.verifications.resend(live, id, { channel: 'sms' })
+      expect(await shown(id)).toMatchObject({ channel: 'sms', locale: 'sw' })
+    })
+
     it('continues at once when the message failed', async () => {
       outcome = 'rejected'
       const { verification_id } = await start(live, TO, { fallback: [{ channel: 'voice' }] })

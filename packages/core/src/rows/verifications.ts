@@ -9,6 +9,8 @@ export interface CodeOptions {
   /** An e-mail address as it was given; `recipient` or `other_recipient` has it in lower case. */
   to?: string | undefined
   from?: string | undefined
+  /** The requested language; absent in rows of older versions. The column has that of the last text. */
+  locale?: string | undefined
   /** The name of an approved template for WhatsApp, or a stored template with its version. */
   template?: string | CodeTemplate | undefined
   domain?: string | undefined
@@ -45,6 +47,7 @@ export function verificationTables(d: Dialect) {
       channel: d.text().$type<Channel>().notNull(),
       /** A number in E.164, or an e-mail address in lower case. */
       recipient: d.text().notNull(),
+      /** The language of the last text. */
       locale: d.text().notNull(),
       options: d.json<CodeOptions>().notNull(),
       status: d.text().$type<VerificationStatus>().notNull(),

@@ -207,14 +207,17 @@ describe('a pending verification', () => {
     expect(plannedOf(one.ask({}, next.verification.id)).verification.id).toBe(next.verification.id)
   })
 
-  it('keeps its language, options and metadata in a resend, and gets new ones in a start', () => {
+  it('keeps its options and metadata in a resend, gets new ones in a start, and has the language of its last text', () => {
     const one = service()
     const wait = () => one.clock.step(LIMITS.verification_cooldown_s * 2_000)
     const began = { locale: 'de', options: { from: 'Acme' }, metadata: { user: 'U1' } }
     const other = { locale: 'fr', options: {}, metadata: { user: 'U2' } }
     const { verification: first } = plannedOf(one.ask(began))
     wait()
-    expect(plannedOf(one.ask(other, first.id)).verification).toMatchObject(began)
+    expect(plannedOf(one.ask(other, first.id)).verification).toMatchObject({
+      ...began,
+      locale: 'fr',
+    })
     wait()
     expect(plannedOf(one.ask(other)).verification).toMatchObject({ ...other, id: first.id })
   })

@@ -162,7 +162,7 @@ export function decideCode(
   const { channel, locale, options, metadata, other_recipient } = asked
   const country = open.country ?? asked.country
   if (is_fallback) {
-    const next = { ...withoutStep(open), channel, country }
+    const next = { ...withoutStep(open), channel, locale, country }
     return { ...planned, verification: withMessage(next, message, at), canceled: null }
   }
   const end = open.created_at.getTime() + LIMITS.verification_lifetime_s * 1000
@@ -178,8 +178,8 @@ export function decideCode(
   }
   const expires_at = new Date(Math.min(end, asked_ms))
   const { fallback } = asked
-  const renewed = resends === null ? { locale, options, metadata, fallback, other_recipient } : {}
-  const next = { ...open, ...renewed, channel, country, expires_at }
+  const renewed = resends === null ? { options, metadata, fallback, other_recipient } : {}
+  const next = { ...open, ...renewed, channel, locale, country, expires_at }
   const verification = withMessage(next, message, at)
   return { ...planned, verification, canceled: null }
 }

@@ -202,7 +202,9 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
     const { idempotency_key: key, compared, route = ROUTE } = options
     const from = senderFor(row, channel)
     const brand = await brandOf(identity.workspace_id)
-    const { content, locale, template } = await codeMessage(storage.read, row, {
+    // Another channel may have had no text in the requested language.
+    const requested = { ...row, locale: row.options.locale ?? row.locale }
+    const { content, locale, template } = await codeMessage(storage.read, requested, {
       channel,
       brand,
       has_validity: !source,
@@ -487,7 +489,7 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
       locale: locale ?? 'en',
       options: {
         ...(mail?.includes('@') && { to: mail }),
-        ...{ from, template, domain, app_hash },
+        ...{ from, locale: locale ?? 'en', template, domain, app_hash },
         ...(fallback.length > 0 && { fallback_after }),
       },
       status: 'pending',
