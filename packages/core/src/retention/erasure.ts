@@ -286,15 +286,19 @@ async function searchConversations(search: Search, others: readonly string[]): P
   return found
 }
 
+/** A message to the second address of a removed verification is canceled: its code could not be checked any more. */
 async function searchVerifications(search: Search, others: readonly string[]): Promise<number> {
-  const { storage, workspaceId, recipient, changes } = search
+  const { storage, runtime, workspaceId, recipient, changes } = search
   let found = 0
   for (const address of [recipient.address, ...others]) {
     const theirs = await storage.read.verifications.naming(workspaceId, address)
     found += theirs.length
-    if (changes && theirs.length > 0) {
-      await storage.write(({ verifications }) => verifications.forget(workspaceId, address))
+    if (!changes || theirs.length === 0) continue
+    const removed = theirs.filter((one) => one.recipient === address)
+    for (const message_ids of stepsOf(removed.flatMap((one) => one.message_ids))) {
+      await storage.hot.cancel({ workspace_id: workspaceId, message_ids, at: runtime.now() })
     }
+    await storage.write(({ verifications }) => verifications.forget(workspaceId, address))
   }
   return found
 }

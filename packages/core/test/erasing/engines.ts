@@ -50,7 +50,7 @@ function sqlite(): Engine {
   }
 }
 
-function postgres(): Engine {
+export function postgres(): Engine {
   let database: TestDatabase
   const url = () => database.url
   const service = serviceOn(url)

@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest'
+import { LIMITS } from '../../src/contract/limits.ts'
 import { verifyLedger } from '../../src/maintenance/ledger/verify-ledger.ts'
 import { createRecipients } from '../../src/retention/erasure.ts'
 import { ended } from '../../src/rules/verify.ts'
+import { codeSourceOf } from '../../src/secrets/codes.ts'
 import { announceEnd } from '../../src/verifications/ends.ts'
-import { benchFor, EVERYTHING } from '../storage/bench.ts'
-import { ENGINES } from './engines.ts'
+import { connectTo } from '../postgres-client.ts'
+import { benchFor, EVERYTHING, only } from '../storage/bench.ts'
+import { ENGINES, postgres } from './engines.ts'
 import { historySteps, SECRET } from './history.ts'
 
 const ASHA = '+255700000009'
@@ -33,6 +36,9 @@ describe.each(ENGINES)('erasing a recipient on %s', (_, engineOf) => {
   const recipients = () => createRecipients({ storage: bench.storage, runtime: bench.clock })
   const suppressed = async (workspaceId: string) =>
     (await bench.storage.read.suppressions.of(workspaceId, [ASHA])).length
+
+  const theOnly = async (workspaceId: string) =>
+    only(await bench.storage.read.verifications.list(workspaceId, {}, EVERYTHING))
 
   /** A workspace in which the address stands wherever it can. */
   async function known(): Promise<string> {
@@ -225,6 +231,45 @@ describe.each(ENGINES)('erasing a recipient on %s', (_, engineOf) => {
     expect(await engine.dump()).not.toContain(MAIL)
   })
 
+  it('sends the code to the first address after the second one was erased', async () => {
+    const workspaceId = await bench.workspace(10_000_000)
+    const asked = steps.asking(workspaceId, { other_recipient: MAIL, fallback: ['email'] })
+    await bench.accept(asked)
+    const { id } = await theOnly(workspaceId)
+    const { content } = await bench.message(workspaceId, asked.messages[0]?.id ?? '')
+    await recipients().erase(MAIL)
+    expect(codeSourceOf(content)).not.toBeNull()
+    expect(await bench.message(workspaceId, asked.messages[0]?.id ?? '')).toMatchObject({
+      status: 'queued',
+      content,
+    })
+    const at = new Date(bench.clock.now().getTime() + 60_000)
+    expect(await bench.storage.read.verifications.dueFallbacks(at, 10)).toEqual([])
+    const of = { id }
+    const [checked] = await bench.storage.hot.checkCodes([
+      { workspace_id: workspaceId, livemode: true, of, isRight: () => true, at: bench.clock.now() },
+    ])
+    expect(checked?.status).toBe('approved')
+  })
+
+  it('cancels the code to the second address when the first one is erased', async () => {
+    const workspaceId = await bench.workspace(10_000_000)
+    const { balance } = await bench.account(workspaceId)
+    await bench.accept(steps.asking(workspaceId, { other_recipient: MAIL, fallback: ['email'] }))
+    bench.clock.step(LIMITS.verification_fallback_s * 1000)
+    const row = await theOnly(workspaceId)
+    const send = bench.make.send(workspaceId, { channel: 'email', recipient: MAIL })
+    const verification = { ...row, channel: 'email' as const, created_at: bench.clock.now() }
+    const code = { verification, resends: row.id, is_fallback: true, response: () => '' }
+    expect(await bench.accept({ ...send, code })).toMatchObject({ outcome: 'accepted' })
+    await recipients().erase(ASHA)
+    const message = await bench.message(workspaceId, send.messages[0]?.id ?? '')
+    expect(message).toMatchObject({ status: 'failed', error_code: 'canceled', recipient: MAIL })
+    expect(codeSourceOf(message.content)).toBeNull()
+    expect((await bench.account(workspaceId)).balance).toBe(balance)
+    expect(await bench.storage.read.verifications.count(workspaceId, {})).toBe(0)
+  })
+
   it('leaves neither the address nor the metadata in the events of a verification', async () => {
     const workspaceId = await bench.workspace()
     await bench.webhook(workspaceId)
@@ -366,4 +411,30 @@ describe.each(ENGINES)('erasing a recipient on %s', (_, engineOf) => {
       await expect(recipients().look(address)).rejects.toMatchObject({ code: 'validation_error' })
     },
   )
+})
+
+describe('removing codes on PostgreSQL', () => {
+  const engine = postgres()
+  const bench = benchFor(engine.open)
+  const steps = historySteps(bench)
+
+  it('does not undo an erasure that commits meanwhile', async () => {
+    const workspaceId = await bench.workspace(10_000_000)
+    const asked = steps.asking(workspaceId)
+    await bench.accept(asked)
+    const id = asked.messages[0]?.id ?? ''
+    const client = await connectTo(engine.url())
+    await client.query('begin')
+    await client.query(`update messages set content = '{}' where id = $1`, [id])
+    const removing = bench.storage.write(({ verifications }) =>
+      verifications.removeCodes(bench.clock.now(), 100),
+    )
+    const waiting = `select 1 from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`
+    await expect.poll(async () => (await client.query(waiting)).rows.length).toBe(1)
+    await client.query('commit')
+    expect(await removing).toBe(1)
+    await client.end()
+    expect((await bench.message(workspaceId, id)).content).toEqual({})
+  })
 })

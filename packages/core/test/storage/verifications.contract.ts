@@ -222,18 +222,29 @@ export function verificationsContract(open: OpenStorage): void {
     await bench.reopen()
   })
 
-  it('is found by its second address, and removed with it', async () => {
+  it('is found by its second address, and goes on without it', async () => {
     const id = await bench.workspace(units(20_000_000))
-    const request = asking(id, { fallback: ['email'], other_recipient: 'asha@example.com' })
+    const request = asking(id, {
+      fallback: ['email', 'voice'],
+      other_recipient: 'asha@example.com',
+      options: { to: 'Asha@example.com', app_hash: 'FA+9qCX9VSu' },
+    })
     await accept([request])
+    const before = await stored(request)
     const found = (address: string) =>
       bench.storage.read.verifications.ofAddress(id, true, address, new Date(0))
     expect(await found('asha@example.com')).toHaveLength(1)
     expect(await found('+255712345670')).toEqual([])
-    const forgotten = await bench.storage.write(({ verifications }) =>
-      verifications.forget(id, 'asha@example.com'),
-    )
-    expect(forgotten).toBe(1)
+    const forget = (address: string) =>
+      bench.storage.write(({ verifications }) => verifications.forget(id, address))
+    expect(await forget('asha@example.com')).toBe(1)
+    expect(await stored(request)).toEqual({
+      ...before,
+      other_recipient: null,
+      fallback: ['voice'],
+      options: { app_hash: 'FA+9qCX9VSu' },
+    })
+    expect(await forget(before?.recipient ?? '')).toBe(1)
     expect(await stored(request)).toBeNull()
   })
 
@@ -668,6 +679,11 @@ export function verificationsContract(open: OpenStorage): void {
       )
     await remove(new Date(bench.clock.now().getTime() - 1))
     expect(await stored(request)).not.toBeNull()
+    await remove(bench.clock.now())
+    expect(await stored(request)).not.toBeNull()
+    await bench.storage.write(({ verifications }) =>
+      verifications.removeCodes(bench.clock.now(), 1_000),
+    )
     await remove(bench.clock.now())
     expect(await stored(request)).toBeNull()
     await bench.reopen()

@@ -5,6 +5,7 @@ import {
   eq,
   gt,
   gte,
+  inArray,
   is,
   isNotNull,
   isNull,
@@ -26,7 +27,7 @@ import type {
   VerificationRow,
 } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
-import { isBelow, removeOldest, type StoreDialect } from './queries.ts'
+import { filledUp, isBelow, removeOldest, type StoreDialect } from './queries.ts'
 
 /** Selects verifications; an absent field does not restrict the list. */
 export interface VerificationFilter {
@@ -36,14 +37,24 @@ export interface VerificationFilter {
   recipient?: string | undefined
 }
 
+/** What leads from a verification to its messages. */
+type Coded = Pick<VerificationRow, 'workspace_id' | 'message_id' | 'messages'>
+
+/** The ids of all messages of a verification. */
+function messageIdsOf({ message_id, messages }: Omit<Coded, 'workspace_id'>): string[] {
+  return messages?.map(({ id }) => id) ?? [message_id]
+}
+
 /** The columns that a check changes. */
 export const CHECKED_COLUMNS = ['status', 'seed', 'attempts', 'updated_at', 'ended_at'] as const
 
 export function verificationStore(
   db: Db,
-  { verifications: t, verification_counts: counts, verification_pauses: pauses, messages }: Tables,
+  tables: Tables,
   { locked }: Pick<StoreDialect, 'locked'>,
 ) {
+  const { verifications: t, verification_counts: counts, verification_pauses: pauses } = tables
+  const { messages, message_queue: queue } = tables
   const mine = (workspaceId: string, id: string) =>
     and(eq(t.workspace_id, workspaceId), eq(t.id, id))
   const matching = (
@@ -63,19 +74,28 @@ export function verificationStore(
       eq(t.workspace_id, workspaceId),
       or(eq(t.recipient, address), eq(t.other_recipient, address)),
     )
-  /** Removes from the messages of a verification what its code is derived from. */
-  async function withoutCodes({
-    workspace_id,
-    messages: all,
-    last,
-  }: Pick<VerificationRow, 'workspace_id' | 'messages'> & { last: string }): Promise<void> {
-    const ids = all?.map(({ id }) => id) ?? [last]
-    for (const id of ids) {
-      const one = and(eq(messages.workspace_id, workspace_id), eq(messages.id, id))
-      const [found] = await db.select({ content: messages.content }).from(messages).where(one)
-      if (!found || !('code' in found.content)) continue
-      const { code: _, ...content } = found.content
-      await db.update(messages).set({ content }).where(one)
+  /** Removes from the messages of verifications what their code is derived from. */
+  async function withoutCodes(
+    of: readonly Coded[],
+    { keepsQueued = false }: { keepsQueued?: boolean } = {},
+  ): Promise<void> {
+    const ids = of.flatMap((row) => messageIdsOf(row))
+    if (ids.length === 0) return
+    const { workspace_id, id, content } = messages
+    const workspaces = filledUp(of.map((row) => row.workspace_id))
+    const some = and(inArray(workspace_id, workspaces), inArray(id, filledUp(ids)))
+    // Locked, so that the content of an erasure that commits meanwhile stays, and in the same order as in a settlement.
+    const found = await locked(
+      db.select({ workspace_id, id, content }).from(messages).where(some).orderBy(asc(id)),
+    )
+    const queued = db.select({ id: queue.message_id }).from(queue)
+    const kept = keepsQueued ? await queued.where(inArray(queue.message_id, filledUp(ids))) : []
+    const queuedIds = new Set(kept.map((row) => row.id))
+    for (const row of found) {
+      if (!('code' in row.content) || queuedIds.has(row.id)) continue
+      const { code: _, ...rest } = row.content
+      const one = and(eq(workspace_id, row.workspace_id), eq(id, row.id))
+      await db.update(messages).set({ content: rest }).where(one)
     }
   }
 
@@ -138,14 +158,15 @@ export function verificationStore(
         )
         return db.select({ recipient, sent_at, messages }).from(t).where(theirs)
       },
-      /** All verifications that have an address as their first or second one. */
+      /** All verifications that have an address as their first or second one, with the ids of all their messages. */
       async naming(
         workspaceId: string,
         address: string,
-      ): Promise<Pick<VerificationRow, 'recipient' | 'message_id' | 'messages'>[]> {
+      ): Promise<{ recipient: string; message_ids: string[] }[]> {
         const { recipient, message_id, messages } = t
-        const found = db.select({ recipient, message_id, messages }).from(t)
-        return found.where(naming(workspaceId, address))
+        const columns = { recipient, message_id, messages }
+        const found = await db.select(columns).from(t).where(naming(workspaceId, address))
+        return found.map((row) => ({ recipient: row.recipient, message_ids: messageIdsOf(row) }))
       },
       /** The counts of a workspace since a time, by country, the most messages first. */
       async totals(workspaceId: string, since: Date) {
@@ -294,22 +315,24 @@ export function verificationStore(
             workspace_id: t.workspace_id,
             id: t.id,
             messages: t.messages,
-            last: t.message_id,
+            message_id: t.message_id,
           })
           .from(t)
           // The condition has the same text as in the index.
           .where(and(sql`${t.code_removed} = false`, lte(t.created_at, before)))
-          .orderBy(asc(t.created_at))
+          .orderBy(asc(t.created_at), asc(t.id))
           .limit(limit)
-        const found = await coded
+        // Verifications are locked before messages, as in `forget`.
+        const found = await locked(coded)
+        await withoutCodes(found)
         for (const row of found) {
-          await withoutCodes(row)
           await db.update(t).set({ code_removed: true }).where(mine(row.workspace_id, row.id))
         }
         return found.length
       },
       /**
-       * Removes about `limit` verifications of all workspaces that ended before `ended`, and counts from before `counted`.
+       * Removes about `limit` verifications of all workspaces that ended before `ended`, and counts from before `counted`. A
+       * verification whose messages still have their code stays.
        */
       async removeEnded(
         { ended: before, counted }: { ended: Date; counted: Date },
@@ -320,21 +343,44 @@ export function verificationStore(
           { from: counts, by: counts.hour, condition: lte(counts.hour, counted) },
           limit,
         )
-        return removeOldest(
-          db,
-          { from: t, by: t.ended_at, condition: lte(t.ended_at, before) },
-          limit,
-        )
+        const condition = and(lte(t.ended_at, before), eq(t.code_removed, true))
+        return removeOldest(db, { from: t, by: t.ended_at, condition }, limit)
       },
-      /** Removes the verifications of an address, which may be their second one. */
-      async forget(workspaceId: string, recipient: string): Promise<number> {
-        const theirs = naming(workspaceId, recipient)
-        const columns = { workspace_id: t.workspace_id, messages: t.messages, last: t.message_id }
-        const removed = await db.delete(t).where(theirs).returning(columns)
-        for (const row of removed) await withoutCodes(row)
-        return removed.length
+      /**
+       * Removes the verifications whose first address this is, and the address from those whose second one it is: these go on
+       * with the first. Queued messages keep their code. Returns the number of changed verifications.
+       */
+      async forget(workspaceId: string, address: string): Promise<number> {
+        const theirs = db.select().from(t).where(naming(workspaceId, address))
+        const rows = await locked(theirs.orderBy(asc(t.created_at), asc(t.id)))
+        const removed = rows.filter(({ recipient }) => recipient === address)
+        for (const row of rows) {
+          if (row.recipient === address) await db.delete(t).where(mine(workspaceId, row.id))
+          else await db.update(t).set(withoutSecond(row)).where(mine(workspaceId, row.id))
+        }
+        await withoutCodes(removed, { keepsQueued: true })
+        return rows.length
       },
     },
+  }
+}
+
+/** The columns of a verification that change when it loses its second address, and with it the channels of this kind. */
+function withoutSecond({
+  recipient,
+  options,
+  fallback: channels,
+  fallback_at,
+}: VerificationRow): Partial<VerificationRow> {
+  const isMail = recipient.includes('@')
+  const rest = channels?.filter((channel) => (channel === 'email') === isMail) ?? []
+  const fallback = rest.length > 0 ? rest : null
+  const { to: _, ...others } = options
+  return {
+    other_recipient: null,
+    options: isMail ? options : others,
+    fallback,
+    fallback_at: fallback && fallback_at,
   }
 }
 
