@@ -411,6 +411,16 @@ export function broadcastsContract(open: OpenStorage): void {
     })
   })
 
+  it('does no step of a broadcast that was paused after it was read', async () => {
+    const { workspaceId, identity } = await stage(1)
+    const { broadcasts, step } = featureOn(bench.storage)
+    const id = await make(broadcasts, identity)
+    const [row] = await bench.storage.read.broadcasts.due(bench.clock.now(), 1)
+    await broadcasts.pause(workspaceId, id)
+    expect(row && (await step(row))).toBe(false)
+    expect((await broadcasts.get(workspaceId, id)).broadcast.status).toBe('paused')
+  })
+
   it('cancels what is queued and returns its credits, also after the end', async () => {
     const { workspaceId, identity } = await stage(6)
     const { broadcasts, run } = featureOn(bench.storage)
