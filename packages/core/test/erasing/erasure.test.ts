@@ -252,6 +252,22 @@ describe.each(ENGINES)('erasing a recipient on %s', (_, engineOf) => {
     expect(checked?.status).toBe('approved')
   })
 
+  it('keeps the code of a message in flight until another run', async () => {
+    const workspaceId = await bench.workspace(10_000_000)
+    const asked = steps.asking(workspaceId)
+    await bench.accept(asked)
+    const id = asked.messages[0]?.id ?? ''
+    const { content } = await bench.message(workspaceId, id)
+    const claimed = only(await bench.claimMessages())
+    const erased = await recipients().erase(ASHA)
+    expect(erased).toMatchObject({ under_way: 1, verifications: 1 })
+    expect((await bench.message(workspaceId, id)).content).toEqual(content)
+    const outcome = { type: 'accepted', provider_message_id: 'P', lookup_after_ms: null } as const
+    await bench.settle(claimed, { task: 'send', attempt: 1, outcome })
+    await recipients().erase(ASHA)
+    expect((await bench.message(workspaceId, id)).content).toEqual({})
+  })
+
   it('cancels the code to the second address when the first one is erased', async () => {
     const workspaceId = await bench.workspace(10_000_000)
     const { balance } = await bench.account(workspaceId)
