@@ -378,6 +378,29 @@ describe('one-time codes', () => {
       )
     })
 
+    it('holds the limits of the second address for parallel resends', async () => {
+      const victim = '+255712345999'
+      const begun = []
+      for (let n = 0; n < 12; n++) {
+        const fallback = [{ channel: 'sms', to: victim }]
+        const more = { channel: 'email', fallback, fallback_after: 300 }
+        begun.push(await start(live, `asha${n}@example.com`, more))
+      }
+      clock.step(LIMITS.verification_cooldown_s * 1000)
+      const results = await Promise.allSettled(
+        begun.map(({ verification_id: id }) =>
+          core.verifications.resend(live, id, { channel: 'sms' }),
+        ),
+      )
+      const refused = results.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
+      expect(refused).toHaveLength(12 - LIMITS.verification_sends_per_hour)
+      for (const one of refused) expect(one).toMatchObject({ reason: 'codes_of_address' })
+      await dispatcher.idle()
+      expect(addresses().filter((to) => to === victim)).toHaveLength(
+        LIMITS.verification_sends_per_hour,
+      )
+    })
+
     it('begins anew for another second address', async () => {
       const step = (to: string) => ({ fallback: [{ channel: 'email', to }] })
       const first = await start(live, TO, step('asha@example.com'))

@@ -31,6 +31,8 @@ export interface CodeRequest {
 export interface CodeState {
   /** The verifications of an address in the last day, newest first. */
   recent: Map<string, VerificationRow[]>
+  /** The verifications in the last day with a second address that gets a message: it is their first or second one. */
+  others: Map<string, OfAddress[]>
   /** How many verifications of a mode a network of clients started in the last hour. */
   started: Map<string, number>
   /** The counts of a country in the last day. */
@@ -51,6 +53,7 @@ export interface CodeLimits {
 export function emptyCodeState(): CodeState {
   return {
     recent: new Map(),
+    others: new Map(),
     started: new Map(),
     counts: new Map(),
     pauses: new Map(),
@@ -81,6 +84,19 @@ export function codeKeys(of: {
     country: livemode && country !== null ? `${workspace_id}\n${country}` : null,
     network: client_network === null ? null : `${workspace_id}\n${livemode}\n${client_network}`,
   }
+}
+
+/** What says when a verification had messages to one of its addresses. */
+export type OfAddress = Pick<VerificationRow, 'id' | 'recipient' | 'sent_at' | 'messages'>
+
+/** The second address of a verification if a message of the channel goes there, with the key of `others`; else null. */
+export function secondAddress(
+  of: Parameters<typeof codeKeys>[0] & Pick<VerificationRow, 'other_recipient'>,
+  channel: MessageRow['channel'],
+): { address: string; key: string } | null {
+  const { other_recipient: address } = of
+  if (address === null || address.includes('@') !== (channel === 'email')) return null
+  return { address, key: codeKeys({ ...of, recipient: address }).address }
 }
 
 export type CodeRefusal =
@@ -149,6 +165,7 @@ export function decideCode(
       recent.flatMap(({ sent_at }) => sent_at),
       at,
     ) ??
+    secondAddressLimit(asked, message, state) ??
     (resends === null && keys.network !== null ? networkLimit(state, keys.network) : null) ??
     (keys.country === null ? null : pauseOf(asked.country as string, state, keys.country, at)) ??
     creditLimit(message, state)
@@ -196,6 +213,12 @@ export function applyCode(
   const others = recent.filter(({ id }) => id !== verification.id)
   const kept = others.map((one) => (one.id === canceled?.id ? canceled : one))
   state.recent.set(address, [verification, ...kept])
+  for (const recipient of [verification.recipient, verification.other_recipient]) {
+    if (recipient === null) continue
+    const { address: key } = codeKeys({ ...verification, recipient })
+    const known = state.others.get(key)?.filter(({ id }) => id !== verification.id)
+    if (known) state.others.set(key, [verification, ...known])
+  }
   if (isNew && network) state.started.set(network, (state.started.get(network) ?? 0) + 1)
   if (count && country) state.counts.set(country, withCount(state.counts.get(country) ?? [], count))
 }
@@ -288,7 +311,7 @@ function cooldownOf(newest: VerificationRow, at: Date): CodeRefusal | null {
 }
 
 /** Limits the messages with codes to an address, from the times of those in the last day. */
-export function addressLimit(sent_at: readonly number[], at: Date): CodeRefusal | null {
+function addressLimit(sent_at: readonly number[], at: Date): CodeRefusal | null {
   const sent = [...sent_at].sort((a, b) => b - a)
   const now = at.getTime()
   for (const [max, window_ms] of [
@@ -301,6 +324,24 @@ export function addressLimit(sent_at: readonly number[], at: Date): CodeRefusal 
     return { outcome: 'code_limit', of: 'recipient', retry_after_s }
   }
   return null
+}
+
+function secondAddressLimit(
+  asked: VerificationRow,
+  { channel, created_at: at }: MessageRow,
+  { others }: CodeState,
+): CodeRefusal | null {
+  const second = secondAddress(asked, channel)
+  if (second === null) return null
+  const isMail = second.address.includes('@')
+  const sent = (others.get(second.key) ?? []).flatMap(({ recipient, sent_at, messages }) =>
+    recipient === second.address
+      ? sent_at
+      : (messages ?? [])
+          .filter((message) => (message.channel === 'email') === isMail)
+          .map((message) => message.sent_at),
+  )
+  return addressLimit(sent, at)
 }
 
 function networkLimit({ started }: CodeState, network: string): CodeRefusal | null {

@@ -40,7 +40,6 @@ import type { CodeCheck } from '../rules/check-codes.ts'
 import { HOUR_MS } from '../rules/count-changes.ts'
 import { SUPPRESSED_TEXT } from '../rules/recipients.ts'
 import {
-  addressLimit,
   attemptsLeft,
   type CodeRefusal,
   codeWindows,
@@ -220,7 +219,6 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
     }
     if (fault !== null) throw invalid(fault.path, fault.message)
     await sequences?.check(identity, channel, [to])
-    await checkOther(row, addressOf(to), at)
     const price = priceOf(channel, withCode(content, '0'.repeat(row.code_length), channel))(to)
     const message = newMessage(
       identity,
@@ -300,28 +298,6 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
     if (outcome === 'replayed')
       return replay((settled as { response: string }).response, row.recipient)
     throw invalid('to', SUPPRESSED_TEXT)
-  }
-
-  /** The second address of a verification has the limits of an address. @throws SvcError. */
-  async function checkOther(row: VerificationRow, address: string, at: Date): Promise<void> {
-    if (address === row.recipient) return
-    const { workspace_id, livemode } = row
-    const { recent } = codeWindows(at)
-    const found = await storage.read.verifications.ofAddress(
-      workspace_id,
-      livemode,
-      address,
-      recent,
-    )
-    const isMail = address.includes('@')
-    const sent = found.flatMap(({ recipient, sent_at, messages }) =>
-      recipient === address
-        ? sent_at
-        : (messages ?? [])
-            .filter(({ channel }) => (channel === 'email') === isMail)
-            .map((message) => message.sent_at),
-    )
-    refusedCode(addressLimit(sent, at) ?? { outcome: 'unlimited' })
   }
 
   /** The key is made after the request was accepted, so that a refusal changes nothing. */

@@ -455,8 +455,6 @@ export function isolationContract(open: OpenStorage): void {
           byId: () => verifications.byId(asker, verification.id),
           list: () => verifications.list(asker, {}, EVERYTHING),
           count: () => verifications.count(asker, {}),
-          ofAddress: () =>
-            verifications.ofAddress(asker, true, verification.recipient, new Date(0)),
           naming: () => verifications.naming(asker, verification.recipient),
           totals: () => verifications.totals(asker, new Date(0)),
           pauses: () => verifications.pauses(asker),

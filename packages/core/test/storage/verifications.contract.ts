@@ -231,8 +231,7 @@ export function verificationsContract(open: OpenStorage): void {
     })
     await accept([request])
     const before = await stored(request)
-    const found = (address: string) =>
-      bench.storage.read.verifications.ofAddress(id, true, address, new Date(0))
+    const found = (address: string) => bench.storage.read.verifications.naming(id, address)
     expect(await found('asha@example.com')).toHaveLength(1)
     expect(await found('+255712345670')).toEqual([])
     const forget = (address: string) =>
@@ -246,6 +245,31 @@ export function verificationsContract(open: OpenStorage): void {
     })
     expect(await forget(before?.recipient ?? '')).toBe(1)
     expect(await stored(request)).toBeNull()
+  })
+
+  it('is limited for a second address, one after another and in one batch', async () => {
+    const id = await bench.workspace(units(50_000_000))
+    const max = LIMITS.verification_sends_per_hour
+    const second = { channel: 'sms', country: null, other_recipient: '+255712345670' } as const
+    const mail = (n: number) => ({ ...second, recipient: `asha${n}@example.com` })
+    const begun = Array.from({ length: max + 3 }, (_, n) => asking(id, mail(n)))
+    for (const { messages } of begun) only(messages).channel = 'email'
+    expect(await outcomes(begun)).toEqual(begun.map(() => 'accepted'))
+    bench.clock.step(LIMITS.verification_cooldown_s * 1000)
+    const again = await Promise.all(
+      begun.map(async (of) => {
+        const row = (await stored(of)) as VerificationRow
+        return asking(id, { ...row, created_at: bench.clock.now() }, row.id)
+      }),
+    )
+    expect(await outcomes(again.slice(0, 2))).toEqual(['accepted', 'accepted'])
+    expect(await outcomes(again.slice(2))).toEqual([
+      ...Array(max - 2).fill('accepted'),
+      ...Array(3).fill('code_limit'),
+    ])
+    const other = asking(id, { recipient: 'zoe@example.com', other_recipient: '+255712345671' })
+    expect(await outcomes([other])).toEqual(['accepted'])
+    await bench.reopen()
   })
 
   it('is limited for an address in an hour', async () => {

@@ -142,22 +142,6 @@ export function verificationStore(
           .orderBy(asc(t.fallback_at))
           .limit(limit)
       },
-      /** The verifications since a time that have an address as their first or second one. */
-      async ofAddress(
-        workspaceId: string,
-        livemode: boolean,
-        address: string,
-        since: Date,
-      ): Promise<Pick<VerificationRow, 'recipient' | 'sent_at' | 'messages'>[]> {
-        const { recipient, sent_at, messages } = t
-        const theirs = and(
-          eq(t.workspace_id, workspaceId),
-          eq(t.livemode, livemode),
-          gt(t.created_at, since),
-          or(eq(recipient, address), eq(t.other_recipient, address)),
-        )
-        return db.select({ recipient, sent_at, messages }).from(t).where(theirs)
-      },
       /** All verifications that have an address as their first or second one, with the ids of all their messages. */
       async naming(
         workspaceId: string,

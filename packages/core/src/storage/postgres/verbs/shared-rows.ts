@@ -31,6 +31,8 @@ import {
   codeWindows,
   countedAt,
   emptyCodeState,
+  type OfAddress,
+  secondAddress,
 } from '../../../rules/verify.ts'
 import type { Clock } from '../../queueing.ts'
 import { type RowsStatement, statement, type Transaction } from '../engine/database.ts'
@@ -297,6 +299,18 @@ const findRecent = statement<VerificationRow>(
    where v.created_at > $4 order by v.workspace_id, v.id for update of v`,
 )
 
+// All messages of a workspace with codes are accepted under its account's lock, so these need no lock of their own.
+const findOthers = statement<
+  OfAddress & Pick<VerificationRow, 'workspace_id' | 'livemode'> & { address: string }
+>(
+  'find_verifications_of_second_addresses',
+  `select v.workspace_id, v.livemode, r.address, v.id, v.recipient, v.sent_at, v.messages
+   from unnest($1::text[], $2::text[], $3::boolean[]) r(workspace_id, address, livemode)
+   join verifications v on v.workspace_id = r.workspace_id and v.livemode = r.livemode
+     and (v.recipient = r.address or v.other_recipient = r.address)
+   where v.created_at > $4`,
+)
+
 const findStarted = statement<
   Pick<VerificationRow, 'workspace_id' | 'client_network' | 'livemode'> & { started: number }
 >(
@@ -352,8 +366,15 @@ export async function findCodes(
     rows.map((row) => row[name])
   const [addresses, networks, countries] = [unique('address'), unique('network'), unique('country')]
   const named = [column(countries, 'workspace_id'), column(countries, 'country')]
+  const seconds = new Map(
+    requests.flatMap(({ code, messages: [message] }) => {
+      const of = code?.verification
+      const second = of && message ? secondAddress(of, message.channel) : null
+      return of && second ? [[second.key, { of, address: second.address }] as const] : []
+    }),
+  )
   const workspaces = [...new Set(asked.map(({ workspace_id }) => workspace_id))]
-  const [recent, started, counts, pauses, limits, spent] = await Promise.all([
+  const [recent, others, started, counts, pauses, limits, spent] = await Promise.all([
     tx.rows(
       findRecent,
       column(addresses, 'workspace_id'),
@@ -361,6 +382,15 @@ export async function findCodes(
       column(addresses, 'livemode'),
       since.recent,
     ),
+    seconds.size > 0
+      ? tx.rows(
+          findOthers,
+          [...seconds.values()].map(({ of }) => of.workspace_id),
+          [...seconds.values()].map(({ address }) => address),
+          [...seconds.values()].map(({ of }) => of.livemode),
+          since.recent,
+        )
+      : [],
     networks.length > 0
       ? tx.rows(
           findStarted,
@@ -376,6 +406,12 @@ export async function findCodes(
     tx.rows(findCodeSpending, workspaces),
   ])
   for (const row of recent.sort(byNewest)) addTo(state.recent, codeKeys(row).address, row)
+  for (const { address, ...row } of others) {
+    const { workspace_id, livemode } = row
+    const key = { workspace_id, livemode, recipient: address, country: null, client_network: null }
+    addTo(state.others, codeKeys(key).address, row)
+  }
+  for (const key of seconds.keys()) if (!state.others.has(key)) state.others.set(key, [])
   for (const { started: count, ...of } of started) {
     const { network } = codeKeys({ ...of, recipient: '', country: null })
     if (network !== null) state.started.set(network, count)

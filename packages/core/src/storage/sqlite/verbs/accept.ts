@@ -122,7 +122,7 @@ export function prepareAccept(
       if (request.test_use) lookUpTestUsage(state, workspace_id)
       const [message] = request.messages
       if (request.code && message) {
-        codes.load(state.codes, request.code.verification, message.created_at)
+        codes.load(state.codes, request.code.verification, message)
       }
       for (const { workspace_id, sha256 } of request.files ?? []) {
         for (const file of findFile(workspace_id, sha256)) state.files.add(fileKey(file))

@@ -18,6 +18,7 @@ import {
   codeLimitsOf,
   codeWindows,
   countedAt,
+  secondAddress,
 } from '../../../rules/verify.ts'
 import type { Counter, HotVerbs } from '../../ports/hot.ts'
 import type { Connection } from '../engine/connection.ts'
@@ -217,6 +218,13 @@ export function codeRows(connection: Connection, t: Tables) {
     `workspace_id = ? and recipient = ? and livemode = ? and created_at > ?
      order by created_at desc, id desc`,
   )
+  const others = selectFrom(
+    connection,
+    t.verifications,
+    ['id', 'recipient', 'sent_at', 'messages'],
+    `workspace_id = ? and (recipient = ? or other_recipient = ?) and livemode = ?
+     and created_at > ?`,
+  )
   const started = selectFrom(
     connection,
     t.verifications,
@@ -249,7 +257,11 @@ export function codeRows(connection: Connection, t: Tables) {
   )
   return {
     /** Adds to the state what decides about one request. */
-    load(state: CodeState, of: VerificationRow, at: Date): void {
+    load(
+      state: CodeState,
+      of: VerificationRow,
+      { channel, created_at: at }: Pick<MessageRow, 'channel' | 'created_at'>,
+    ): void {
       const { workspace_id, recipient, livemode, country, client_network } = of
       const keys = codeKeys(of)
       const since = codeWindows(at)
@@ -260,6 +272,13 @@ export function codeRows(connection: Connection, t: Tables) {
       if (!state.recent.has(keys.address)) {
         const found = recent(workspace_id, recipient, Number(livemode), since.recent.getTime())
         state.recent.set(keys.address, found)
+      }
+      const second = secondAddress(of, channel)
+      if (second !== null && !state.others.has(second.key)) {
+        const from = since.recent.getTime()
+        const { address } = second
+        const found = others(workspace_id, address, address, Number(livemode), from)
+        state.others.set(second.key, found)
       }
       if (keys.network !== null && !state.started.has(keys.network)) {
         const limit = LIMITS.verifications_per_network
