@@ -444,8 +444,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
       {
         file: 'rules/accept.ts',
-        find: 'batch.rejections.push(rejection)\n  remember(request, batch)',
-        replace: 'batch.rejections.push(rejection)',
+        find: 'request.broadcast, batch)\n  remember(request, batch)',
+        replace: 'request.broadcast, batch)',
       },
     ],
   },

@@ -8,7 +8,7 @@ export type { Reads, Writes }
  * reader thread, so that a long query delays no other request.
  */
 export const NEAR_READS = {
-  workspaces: ['byId', 'byEmail'],
+  workspaces: ['byId', 'byEmail', 'quietHours'],
   sessions: ['byHash'],
   users: ['byId', 'byEmail', 'byIdentity'],
   operators: ['byName', 'byToken'],
