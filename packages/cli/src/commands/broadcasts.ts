@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander'
 import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
 import { type Context, withExamples } from '../context.ts'
 import { confirm } from '../input/prompts.ts'
-import { readInputFile } from '../input/read-input.ts'
+import { readValues } from '../input/read-input.ts'
 import { momentText } from '../input/time.ts'
 import { pairsOf } from '../messages/send-request.ts'
 import { usage } from '../process/failure.ts'
@@ -294,7 +294,7 @@ async function bodyOf(
     throw usage('give --tag or --attribute, or --all for all contacts')
   if (all && (tag || attribute)) throw usage('give --all alone, or --tag and --attribute')
   const variables = {
-    ...(await valuesOf(options.variables, io)),
+    ...(await readValues(options.variables, io)),
     ...pairsOf('--var', options.var ?? []),
   }
   return {
@@ -321,23 +321,6 @@ async function bodyOf(
 function numberOf(option: string, text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
   throw usage(`${option} must be a number from 1, got "${printable(text)}"`)
-}
-
-async function valuesOf(
-  file: string | undefined,
-  io: Context['io'],
-): Promise<Record<string, never>> {
-  if (file === undefined) return {}
-  const text = (await readInputFile(file, io)).toString('utf8')
-  try {
-    const values: unknown = JSON.parse(text)
-    if (typeof values === 'object' && values !== null && !Array.isArray(values)) {
-      return values as Record<string, never>
-    }
-  } catch {
-    // The failure below names the file.
-  }
-  throw usage(`${file} must have a JSON object, such as {"name": "Asha"}`)
 }
 
 const STYLES: Record<Status, StyleName> = {

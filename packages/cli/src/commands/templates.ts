@@ -10,7 +10,7 @@ import { type Command, Option } from 'commander'
 import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
 import { type Context, withExamples } from '../context.ts'
 import { confirm } from '../input/prompts.ts'
-import { readInputFile } from '../input/read-input.ts'
+import { readValues } from '../input/read-input.ts'
 import { pairsOf } from '../messages/send-request.ts'
 import { Failure, usage } from '../process/failure.ts'
 import { listing, type PageOptions, pageOf, pagingOf, withPage } from '../show/listing.ts'
@@ -427,7 +427,7 @@ async function previewAll(
   { channel, locale, var: pairs = [], variables: file, html = false, ...options }: PreviewOptions,
 ): Promise<void> {
   const templates = await readFolder(dir, io, names)
-  const variables = { ...(await valuesOf(file, io)), ...pairsOf('--var', pairs) }
+  const variables = { ...(await readValues(file, io)), ...pairsOf('--var', pairs) }
   const { client } = await connect(options, io)
   const previews: (TemplatePreview & { name: string })[] = []
   for (const { name, description: _, category: __, ...template } of templates) {
@@ -456,23 +456,6 @@ function variantsFor(
   if (locale === undefined)
     return chosen.map((one) => ({ channel: one.channel, locale: one.locale }))
   return [...new Set(chosen.map((one) => one.channel))].map((one) => ({ channel: one, locale }))
-}
-
-async function valuesOf(
-  file: string | undefined,
-  io: Context['io'],
-): Promise<Record<string, never>> {
-  if (file === undefined) return {}
-  const text = (await readInputFile(file, io)).toString('utf8')
-  try {
-    const values: unknown = JSON.parse(text)
-    if (typeof values === 'object' && values !== null && !Array.isArray(values)) {
-      return values as Record<string, never>
-    }
-  } catch {
-    // The failure below names the file.
-  }
-  throw usage(`${file} must have a JSON object, such as {"name": "Asha"}`)
 }
 
 function showPreview(

@@ -52,6 +52,24 @@ export async function readInputFile(path: string, { cwd }: ProcessIo): Promise<B
   }
 }
 
+/** The values of variables in a JSON file; without a file none. @throws Failure for a file without a JSON object. */
+export async function readValues(
+  file: string | undefined,
+  io: ProcessIo,
+): Promise<Record<string, never>> {
+  if (file === undefined) return {}
+  const text = (await readInputFile(file, io)).toString('utf8')
+  try {
+    const values: unknown = JSON.parse(text)
+    if (typeof values === 'object' && values !== null && !Array.isArray(values)) {
+      return values as Record<string, never>
+    }
+  } catch {
+    // The failure below names the file.
+  }
+  throw usage(`${file} must have a JSON object, such as {"name": "Asha"}`)
+}
+
 /** The bytes of `--body`: its text, or the contents of the file for `@file`. Without the option it reads stdin. */
 export async function readBody(body: string | undefined, io: ProcessIo): Promise<Buffer> {
   if (body === undefined) return readStdin(io, 'give the body with --body')

@@ -227,7 +227,7 @@ export interface CodeVerification {
   to: string
   /** The channel of the last message. */
   channel: Channel
-  /** The language of the text. */
+  /** The language of the last text. */
   locale: string
   livemode: boolean
   /** How many wrong codes were given. */

@@ -54,7 +54,7 @@ export const verification = z
     status: z.enum(VERIFICATION_STATUSES),
     to: z.string(),
     channel: z.enum(CHANNELS).meta({ description: 'The channel of the last message.' }),
-    locale: z.string().meta({ description: 'The language of the text.' }),
+    locale: z.string().meta({ description: 'The language of the last text.' }),
     livemode: z.boolean(),
     attempts: z.int().min(0).meta({ description: 'How many wrong codes were given.' }),
     attempts_left: attemptsLeft,
