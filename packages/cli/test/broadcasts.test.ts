@@ -77,6 +77,17 @@ test('create asks, and the broadcast is sent, listed and shown', async () => {
   )
 })
 
+test('--local-time shows when the messages go', async () => {
+  const local = ['news', '--tag', 'vip', '--exclude-tag', 'staff', '--local-time']
+  const day = new Date(Date.now() + 3 * 86_400_000).toISOString().slice(0, 10)
+  const { stdout } = await broadcasts('preview', ...local, `${day}T09:00`)
+  expect(stdout).toMatch(new RegExp(`^at ${day}T\\d\\d:00:00\\.000Z\\s+1 message: .+$`, 'm'))
+  const wrong = await broadcasts('preview', ...local, '2035-05-04T09:00Z')
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('2026-05-04T09:00')])
+  const both = await broadcasts('create', ...local, '2035-05-04T09:00', '--at', '1h')
+  expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('not both')])
+})
+
 test('a draft begins with resume, and is paused and canceled', async () => {
   const made = await broadcasts(
     'create',

@@ -123,6 +123,8 @@ export function builders(runtime: Pick<Runtime, 'id' | 'now'>) {
         pause_reason: null,
         pause_message: null,
         scheduled_at: null,
+        time_zone: null,
+        departures: null,
         next_at: null,
         cursor: '',
         until_id: null,

@@ -189,6 +189,8 @@ describe('a broadcast', () => {
       'from',
     ],
     ['a time too far ahead', { scheduled_at: '2027-05-04T09:00:00Z' }, 'scheduled_at'],
+    ['a time zone without a time', { time_zone: 'recipient' }, 'scheduled_at'],
+    ['a time zone of its own', { scheduled_at: '2026-05-05T09:00', time_zone: 'UTC' }, 'time_zone'],
     ['no audience', { audience: undefined }, 'audience'],
     ['an unknown field', { audience: { segment: 'a' } }, 'audience'],
   ])('is refused with %s', async (_, more: object, path) => {

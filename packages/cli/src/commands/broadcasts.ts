@@ -38,6 +38,7 @@ interface AudienceOptions extends ConnectionOptions {
   all?: boolean
   from?: string
   rate?: string
+  localTime?: string
 }
 
 interface CreateOptions extends AudienceOptions {
@@ -101,6 +102,7 @@ function withAudience(command: Command): Command {
     .option('--var <name=value...>', 'texts for what the contacts do not have')
     .option('--variables <file>', 'a JSON file with an object of such values')
     .option('--from <sender>', 'the sender; for e-mail its display name')
+    .option('--local-time <time>', 'send it at 2026-05-04T09:00 by the clocks of each recipient')
 }
 
 function addCreate(broadcasts: Command, { io, output }: Context): void {
@@ -121,6 +123,9 @@ function addCreate(broadcasts: Command, { io, output }: Context): void {
       .option('--yes', 'do not ask'),
   ).action(async (template: string, options: CreateOptions) => {
     const { name, at, draft = false, idempotencyKey, yes, ...rest } = options
+    if (at !== undefined && rest.localTime !== undefined) {
+      throw usage('give --at or --local-time, not both')
+    }
     const body: BroadcastsCreateBody = {
       ...(await bodyOf(template, rest, io)),
       ...(name !== undefined && { name }),
@@ -147,6 +152,7 @@ function addCreate(broadcasts: Command, { io, output }: Context): void {
     create,
     'svc broadcasts create may-news --tag vip --exclude-tag staff --rate 600',
     'svc broadcasts create may-news --channel email --all --at 10m --yes',
+    'svc broadcasts create may-news --tag vip --local-time 2026-05-04T09:00',
   )
 }
 
@@ -244,7 +250,8 @@ function addReads(broadcasts: Command, { io, output }: Context): void {
       ['credits', String(broadcast.credits_used)],
       ['refunded', String(credits_refunded)],
       ['created', broadcast.created_at],
-      ['scheduled', broadcast.scheduled_at],
+      ['scheduled', scheduleText(broadcast)],
+      ...departureFields(broadcast.departures),
       ['started', broadcast.started_at],
       ['ended', broadcast.finished_at],
     ])
@@ -286,10 +293,11 @@ function addChange(
 
 async function bodyOf(
   name: string,
-  { channel = 'sms', locale, templateVersion, from, rate, all, ...options }: AudienceOptions,
+  options: AudienceOptions,
   io: Context['io'],
 ): Promise<BroadcastsCreateBody> {
-  const { tag, excludeTag, attribute } = options
+  const { channel = 'sms', locale, templateVersion, from, rate, all } = options
+  const { tag, excludeTag, attribute, localTime } = options
   if (!all && !tag && !attribute)
     throw usage('give --tag or --attribute, or --all for all contacts')
   if (all && (tag || attribute)) throw usage('give --all alone, or --tag and --attribute')
@@ -313,8 +321,18 @@ async function bodyOf(
       ...(attribute && { attributes: pairsOf('--attribute', attribute) }),
     },
     ...(from !== undefined && { from }),
+    ...(localTime !== undefined && {
+      scheduled_at: localText(localTime),
+      time_zone: 'recipient' as const,
+    }),
     ...(rate !== undefined && { rate: numberOf('--rate', rate) }),
   }
+}
+
+/** The server checks the rest. An offset would be one of no recipient. */
+function localText(text: string): string {
+  if (/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?$/.test(text)) return text
+  throw usage(`--local-time must be a time such as 2026-05-04T09:00, got "${printable(text)}"`)
 }
 
 /** The server checks the bounds. */
@@ -348,6 +366,7 @@ function showPreview(output: Output, preview: BroadcastPreview): void {
     ['rejected', String(rejected)],
     ['credits', String(preview.credits_needed)],
     ['balance', String(preview.credits_balance)],
+    ...departureFields(preview.departures),
   ])
   for (const { to, content } of samples) {
     const { subject, text, ...rest } = content as { subject?: string; text?: string }
@@ -361,6 +380,18 @@ function showPreview(output: Output, preview: BroadcastPreview): void {
     output.note(`contact ${contact_id} is rejected: ${printable(message)}`)
   }
   if (preview.is_estimate) output.note('The audience is large: messages and credits are estimates.')
+}
+
+function scheduleText({ scheduled_at, time_zone }: Broadcast): string | null {
+  if (scheduled_at === null || time_zone === null) return scheduled_at
+  return `${scheduled_at.slice(0, -1)}, local time of each recipient`
+}
+
+function departureFields(departures: Broadcast['departures']): [string, Cell][] {
+  return (departures ?? []).map(({ at, messages, time_zones }) => [
+    `at ${at}`,
+    `${counted(messages, 'message')}: ${printable(time_zones.join(', '))}`,
+  ])
 }
 
 function templateText({

@@ -114,6 +114,15 @@ export interface Broadcast {
   audience: Audience
   rate: number | null
   scheduled_at: string | null
+  /** `recipient`: `scheduled_at` is the local time of each recipient, as if it were UTC. */
+  time_zone: 'recipient' | null
+  /** With `time_zone`: how many messages go when, the earliest first; a past time stands for at once. Null otherwise. Quiet hours and `rate` can delay messages further. */
+  departures: {
+    at: string
+    messages: number
+    /** The first 5 zones. */
+    time_zones: string[]
+  }[] | null
   counts: {
     /** The contacts of the audience when the broadcast began; null before, and for an audience with attributes. */
     audience: number | null
@@ -149,6 +158,13 @@ export interface BroadcastPreview {
   /** Whether the audience has more than 5000 contacts that can get a message: `rejected` and the price of the others are then those of the first 5000, in proportion. */
   is_estimate: boolean
   credits_balance: number
+  /** With `time_zone`: how many messages go when, the earliest first; a past time stands for at once. Null otherwise. Quiet hours and `rate` can delay messages further. */
+  departures: {
+    at: string
+    messages: number
+    /** The first 5 zones. */
+    time_zones: string[]
+  }[] | null
   template: UsedTemplate
   /** The first 5 messages. */
   samples: {
@@ -2128,6 +2144,8 @@ export interface BroadcastsCreateBody {
   from?: string | undefined
   /** Default: at once. */
   scheduled_at?: Instant | undefined
+  /** `recipient`: each message goes when the clocks of its recipient show the date and the time of `scheduled_at` in UTC. `2026-05-04T09:00` is then nine in the morning for each of them. Where this time is past, messages go at once. */
+  time_zone?: 'recipient' | undefined
   /** Messages in a minute. Default: as fast as the provider takes them. */
   rate?: number | undefined
   /** Whether the broadcast waits for `resume`. */
@@ -2144,6 +2162,8 @@ export interface BroadcastsPreviewBody {
   from?: string | undefined
   /** Default: at once. */
   scheduled_at?: Instant | undefined
+  /** `recipient`: each message goes when the clocks of its recipient show the date and the time of `scheduled_at` in UTC. `2026-05-04T09:00` is then nine in the morning for each of them. Where this time is past, messages go at once. */
+  time_zone?: 'recipient' | undefined
   /** Messages in a minute. Default: as fast as the provider takes them. */
   rate?: number | undefined
   /** Whether the broadcast waits for `resume`. */

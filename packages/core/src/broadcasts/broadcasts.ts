@@ -27,11 +27,11 @@ import {
 } from '../messages/acceptance.ts'
 import type { BulkParts } from '../messages/bulk-accept.ts'
 import type { BroadcastRow } from '../rows/rows.ts'
-import { availableOf } from '../rules/decide.ts'
 import type { Writes } from '../storage/ports/storage.ts'
 import type { BroadcastChange } from '../storage/ports/stores.ts'
-import { nextPart } from './audience.ts'
-import { nextDrafts, openMailing } from './drafts.ts'
+import { type BroadcastTime, beginOf, departuresOf } from './departures.ts'
+import { openMailing } from './drafts.ts'
+import { previewOf } from './preview.ts'
 import { announceBroadcast } from './run.ts'
 
 /** Broadcasts of workspaces. Contacts are live data, so that a test key has none. */
@@ -188,7 +188,7 @@ export function createBroadcasts(
       inOrder(identity.workspace_id, async () => {
         const until = await read.contacts.newestId(identity.workspace_id)
         const mailing = await open(identity, request, until)
-        return previewOf(parts, identity, mailing)
+        return previewOf(parts, identity, mailing, timeOf(request, runtime.now()))
       }),
     async list(viewer, { status, ...slice }) {
       const { workspace_id, livemode } = viewOf(viewer)
@@ -233,9 +233,9 @@ export function createBroadcasts(
     async resume(identity, id, actor = SERVICE) {
       const row = await find(identity, id)
       requireScope(identity, 'manage_contacts')
-      return change(row, actor, 'broadcast.resumed', ({ status, started_at, scheduled_at }, at) => {
+      return change(row, actor, 'broadcast.resumed', ({ status, started_at, ...time }, at) => {
         if (status !== 'draft' && status !== 'paused') throw not(status, 'resumed')
-        const begins_at = scheduled_at && scheduled_at > at ? scheduled_at : at
+        const begins_at = firstOf(time, at)
         return {
           api_key_id: identity.api_key_id,
           status: started_at ? 'running' : 'scheduled',
@@ -267,7 +267,7 @@ function newRow(
   { id, at }: { id: string; at: Date },
 ): BroadcastRow {
   const { name, channel, from, template, audience, rate, draft } = request
-  const { scheduled_at } = scheduleOf(request, at)
+  const time = timeOf(request, at)
   return {
     ...{ workspace_id, id, api_key_id, channel, audience },
     name: name ?? null,
@@ -280,8 +280,9 @@ function newRow(
     status: draft ? 'draft' : 'scheduled',
     pause_reason: null,
     pause_message: null,
-    scheduled_at,
-    next_at: draft ? null : (scheduled_at ?? at),
+    ...time,
+    departures: time.time_zone && [],
+    next_at: draft ? null : firstOf(time, at),
     cursor: '',
     until_id: null,
     last_bulk_id: null,
@@ -296,73 +297,25 @@ function newRow(
   }
 }
 
-async function previewOf(
-  parts: BulkParts,
-  identity: KeyIdentity,
-  mailing: Awaited<ReturnType<typeof openMailing>>,
-): Promise<BroadcastPreview> {
-  const { credits } = parts.storage.read
-  const sum = { contacts: 0, reachable: 0, suppressed: 0, no_address: 0 }
-  const priced = { contacts: 0, messages: 0, credits: 0 }
-  const samples: BroadcastPreview['samples'] = []
-  const faults: BroadcastPreview['faults'] = []
-  let after = ''
-  for (let is_last = false; !is_last; ) {
-    const size = Math.min(LIMITS.broadcast_step, LIMITS.broadcast_priced - priced.contacts)
-    const part =
-      size > 0
-        ? await nextDrafts(parts, identity, mailing, { after, size })
-        : {
-            ...(await nextPart(parts.storage.read, mailing, {
-              after,
-              size: LIMITS.broadcast_step,
-            })),
-            found: null,
-          }
-    sum.contacts += part.read
-    sum.reachable += part.contacts.length
-    sum.suppressed += part.suppressed
-    sum.no_address += part.no_address
-    if (part.found) {
-      const { drafts, rejected } = part.found
-      priced.contacts += part.contacts.length
-      priced.messages += drafts.length
-      for (const { index, to, content, price } of drafts) {
-        priced.credits += price.credits
-        if (samples.length === LIMITS.broadcast_samples) continue
-        const contact_id = part.contacts[index]?.id ?? ''
-        const { credits, segments } = price
-        samples.push({ contact_id, to, content, credits, segments })
-      }
-      for (const { index, message } of rejected) {
-        if (faults.length === LIMITS.broadcast_samples) break
-        faults.push({ contact_id: part.contacts[index]?.id ?? '', message })
-      }
-    }
-    ;({ cursor: after, is_last } = part)
-  }
-  const account = await credits.account(identity.workspace_id)
-  if (!account) throw new Error(`workspace ${identity.workspace_id} has no credit account`)
-  const { reachable, ...counts } = sum
-  const factor = priced.contacts === 0 ? 1 : reachable / priced.contacts
-  const sendable = Math.round(priced.messages * factor)
-  return {
-    ...counts,
-    sendable,
-    rejected: reachable - sendable,
-    credits_needed: units(Math.round(priced.credits * factor)),
-    is_estimate: reachable > priced.contacts,
-    credits_balance: availableOf(account),
-    template: mailing.source.used,
-    samples,
-    faults,
-  }
+/** @throws SvcError `validation_error` for a time more than 35 days ahead. */
+function timeOf(request: NewBroadcast, at: Date): BroadcastTime {
+  const { scheduled_at } = scheduleOf(request, at)
+  const { time_zone = null } = request
+  // A time that is past in UTC lies ahead in some zones.
+  return { time_zone, scheduled_at: time_zone ? (request.scheduled_at ?? null) : scheduled_at }
+}
+
+/** When a broadcast begins that may begin from `at` on. */
+function firstOf(time: BroadcastTime, at: Date): Date {
+  const begin = beginOf(time)
+  return begin && begin > at ? begin : at
 }
 
 function recordOf(row: BroadcastRow): Broadcast {
   const { id, name, channel, status, pause_reason, pause_message, audience, rate } = row
   const { audience_size, contacts, accepted, suppressed, no_address, rejected } = row
-  const { scheduled_at, credits_used, created_at, updated_at, started_at, finished_at } = row
+  const { scheduled_at, time_zone, credits_used, created_at, updated_at, started_at, finished_at } =
+    row
   return {
     ...{ id, name, channel, status },
     pause: pause_reason && { reason: pause_reason, message: pause_message ?? '' },
@@ -373,7 +326,8 @@ function recordOf(row: BroadcastRow): Broadcast {
       variables: row.variables,
     },
     from: row.sender,
-    ...{ audience, rate, scheduled_at },
+    ...{ audience, rate, scheduled_at, time_zone },
+    departures: departuresOf(row),
     counts: { audience: audience_size, contacts, accepted, suppressed, no_address, rejected },
     ...{ credits_used, created_at, updated_at, started_at, finished_at },
   }

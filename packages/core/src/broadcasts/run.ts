@@ -15,6 +15,7 @@ import type { Storage, Writes } from '../storage/ports/storage.ts'
 import type { BroadcastChange } from '../storage/ports/stores.ts'
 import { announce } from '../verifications/ends.ts'
 import { filterOf } from './audience.ts'
+import { planDepartures } from './departures.ts'
 import { type DraftedPart, type Mailing, nextDrafts, openMailing, requestOf } from './drafts.ts'
 
 /** Does the next step of a broadcast. Returns whether a further step may follow at once. */
@@ -235,7 +236,8 @@ export function createBroadcastStepper(
     identity: KeyIdentity,
     mailing: Mailing,
   ): Promise<boolean> {
-    const { cursor, rate } = row
+    const { cursor } = row
+    const rate = paceOf(row)
     const size = rate === null ? mailing.size : Math.ceil(rate / RATE_STEPS_A_MINUTE)
     const part = await nextDrafts(parts, identity, mailing, { after: cursor, size })
     const { found, is_last } = part
@@ -252,7 +254,8 @@ export function createBroadcastStepper(
       found.drafts.map(({ to }) => to),
     )
     const sender = await senders.of(identity.workspace_id, requestOf(mailing, []))
-    const schedule = { scheduled_at: null, expires_at: null, deferred_until: null }
+    const { contacts } = part
+    const departures = await planDepartures(parts.quietHours, row, contacts, runtime.now())
     await watched(
       channel,
       () =>
@@ -261,7 +264,7 @@ export function createBroadcastStepper(
           total: part.contacts.length,
           ...found,
           duplicates: found.duplicates.length,
-          sendingOf: () => ({ schedule, sender }),
+          sendingOf: (draft) => ({ schedule: departures.scheduleOf(draft), sender }),
           isStrict: false,
           list: 'recipients',
           retry_of: null,
@@ -269,10 +272,13 @@ export function createBroadcastStepper(
           category: mailing.source.category,
           broadcast: {
             id: row.id,
-            stepOf: (bulk): BroadcastStep => ({
+            stepOf: (bulk, messages): BroadcastStep => ({
               id: row.id,
               cursor,
-              next: stepAfter(row, part, bulk, bulk.created_at),
+              next: {
+                ...stepAfter(row, part, bulk, bulk.created_at),
+                departures: departures.withMessages(messages),
+              },
             }),
           },
           idempotency: { route: 'broadcasts', request: null, key: undefined },
@@ -370,11 +376,19 @@ function stepAfter(
     no_address: row.no_address + part.no_address,
     rejected: row.rejected + contacts.length - found.drafts.length,
     credits_used: (row.credits_used + (bulk?.credits_used ?? 0)) as BroadcastRow['credits_used'],
+    departures: row.departures,
     updated_at: at,
   }
 }
 
-function nextAt({ rate, next_at }: BroadcastRow, accepted: number, at: Date): Date {
+/** The rate at which messages are accepted. With `time_zone`, the rate spreads their times instead. */
+function paceOf({ rate, time_zone }: BroadcastRow): number | null {
+  return time_zone === null ? rate : null
+}
+
+function nextAt(row: BroadcastRow, accepted: number, at: Date): Date {
+  const { next_at } = row
+  const rate = paceOf(row)
   if (rate === null) return at
   const due_ms = Math.max(next_at?.getTime() ?? 0, at.getTime() - CATCH_UP_MS)
   return new Date(due_ms + Math.ceil((accepted * 60_000) / rate))

@@ -324,6 +324,8 @@ const scheduledBroadcast = {
   audience: newBroadcast.audience,
   rate: 600,
   scheduled_at: LATER,
+  time_zone: null,
+  departures: null,
   counts: { audience: null, contacts: 0, accepted: 0, suppressed: 0, no_address: 0, rejected: 0 },
   credits_used: 0,
   created_at: NOW,
@@ -805,6 +807,7 @@ export const EXAMPLES: Examples<typeof api> = {
           credits_needed: 1200,
           is_estimate: false,
           credits_balance: 5000,
+          departures: null,
           template: { name: 'may-news', version: 2, locale: 'en' },
           samples: [
             {

@@ -260,6 +260,8 @@ export const LIMITS = {
   /** The contacts whose messages a preview makes: more than that takes seconds. */
   broadcast_priced: 5_000,
   broadcast_samples: 5,
+  /** The zones that are named at one time of departure. */
+  broadcast_zones: 5,
   broadcast_pause_message_length: 500,
 
   /** How long a code is valid at most, also if it is sent again. */

@@ -46,7 +46,7 @@ export interface BulkParts extends SendRules {
   /** The status callback of a new message. */
   statusCallbacks: StatusCallbacks
   contacts: Pick<Contacts, 'forSending'>
-  quietHours: Pick<QuietHoursOf, 'endFor'>
+  quietHours: Pick<QuietHoursOf, 'endFor' | 'zonesFor'>
   /** The maximum number of recipients of one request. */
   recipients_max: number
   /** The maximum of the decoded files of one e-mail together. */
@@ -76,7 +76,9 @@ export interface BulkDraft {
   /** The category of its messages, for quiet hours. */
   category: TemplateCategory
   /** The broadcast whose step the bulk is, and the step for what is accepted of it. */
-  broadcast?: { id: string; stepOf: (bulk: BulkRow) => BroadcastStep } | undefined
+  broadcast?:
+    | { id: string; stepOf: (bulk: BulkRow, messages: readonly MessageRow[]) => BroadcastStep }
+    | undefined
   /** The response is stored if there is a key. */
   idempotency: { route: string; request: unknown; key: string | undefined }
 }
@@ -130,7 +132,7 @@ export async function acceptBulk(
       files: fileRows(messages, (i) => drafts[i]?.files),
       bulk,
       rejections,
-      broadcast: bulkDraft.broadcast?.stepOf(bulk),
+      broadcast: bulkDraft.broadcast?.stepOf(bulk, messages),
       spending: spendingOf(identity, at),
       test_use: await testUseOf(identity, messages, { quotas, at, rejected }),
       idempotency: idempotencyRecord(identity, idempotency.key, {

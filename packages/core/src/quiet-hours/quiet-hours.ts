@@ -4,7 +4,7 @@ import { emailKey } from '../contract/fields/email-address.ts'
 import type { Channel } from '../contract/resources/content.ts'
 import type { TemplateCategory } from '../contract/resources/templates.ts'
 import type { QuietHours } from '../contract/resources/workspaces.ts'
-import type { WorkspaceRow } from '../rows/rows.ts'
+import type { ContactRow, WorkspaceRow } from '../rows/rows.ts'
 import { isTimeZone, nextAllowed } from '../rules/quiet-hours.ts'
 import { type Awaitable, whenReady } from '../runtime/awaitable.ts'
 import type { Runtime } from '../runtime/runtime.ts'
@@ -24,9 +24,17 @@ export interface QuietHoursOf {
     identity: Pick<KeyIdentity, 'workspace_id' | 'mode'>,
     messages: { category: TemplateCategory; channel: Channel; recipients: () => readonly string[] },
   ): Awaitable<EndOfQuiet | null>
+  /** The zones of the recipients of a workspace, whether it has quiet hours or not. */
+  zonesFor(workspaceId: string, channel: Channel): Promise<ZoneOf>
   /** Forgets the settings of a workspace, because they changed. */
   forget(workspaceId: string): void
 }
+
+/**
+ * The IANA zone of a recipient: the one in the attributes of its contact, else that of the country of its number, else that of
+ * the workspace.
+ */
+export type ZoneOf = (recipient: string, attributes: ContactRow['attributes']) => string
 
 /** How long settings are used: a change by another process counts after this time at the latest. */
 const FRESH_MS = 5_000
@@ -82,11 +90,9 @@ export function createQuietHours({
           ? { phones: [], email_keys: addresses.map(emailKey) }
           : { phones: addresses, email_keys: [] }
       for (const row of await storage.read.contacts.attributes(workspaceId, keys)) {
-        const zone = Object.hasOwn(row.attributes, ZONE) ? row.attributes[ZONE] : null
+        const zone = zoneIn(row.attributes)
         const address = channel === 'email' ? row.email_key : row.phone
-        if (address !== null && typeof zone === 'string' && isTimeZone(zone)) {
-          zones.set(address, zone.toLowerCase())
-        }
+        if (address !== null && zone !== null) zones.set(address, zone.toLowerCase())
       }
     }
     return zones
@@ -102,6 +108,11 @@ export function createQuietHours({
         return endIn(hours, { channel, zones, usual: settings?.time_zone ?? 'UTC' })
       })
     },
+    async zonesFor(workspaceId, channel) {
+      const settings = await settingsOf(workspaceId)
+      const otherZoneOf = await zonesWithoutContacts(channel, settings?.time_zone ?? 'UTC')
+      return (recipient, attributes) => zoneIn(attributes) ?? otherZoneOf(recipient)
+    },
     forget(workspaceId) {
       known.delete(workspaceId)
     },
@@ -111,6 +122,22 @@ export function createQuietHours({
 /** The attribute of a contact that has its IANA zone. */
 const ZONE = 'time_zone'
 
+/** The zone in the attributes of a contact; null without one, or if the text names no zone. */
+function zoneIn(attributes: ContactRow['attributes']): string | null {
+  const zone = Object.hasOwn(attributes, ZONE) ? attributes[ZONE] : null
+  return typeof zone === 'string' && isTimeZone(zone) ? zone : null
+}
+
+/** The zone of a recipient whose contact has none: that of the number's country, else the usual one. */
+async function zonesWithoutContacts(
+  channel: Channel,
+  usual: string,
+): Promise<(recipient: string) => string> {
+  if (channel === 'email') return () => usual
+  const { countryOf } = await import('../prices/country-of.ts')
+  return (recipient) => COUNTRY_ZONES.get(countryOf(recipient) ?? '') ?? usual
+}
+
 /** The ends in the zones of recipients: that of the contact, else that of the number's country, else the usual one. */
 async function endIn(
   hours: readonly QuietHours[],
@@ -119,14 +146,11 @@ async function endIn(
   const { channel, usual } = of
   const isMail = channel === 'email'
   const zones = await of.zones
-  const countryOf = isMail ? () => null : (await import('../prices/country-of.ts')).countryOf
+  const otherZoneOf = await zonesWithoutContacts(channel, usual)
   // The recipients of a bulk share few zones and times.
   const ends = new Map<string, number>()
   return (recipient, due) => {
-    const zone =
-      zones.get(isMail ? emailKey(recipient) : recipient) ??
-      COUNTRY_ZONES.get(countryOf(recipient) ?? '') ??
-      usual
+    const zone = zones.get(isMail ? emailKey(recipient) : recipient) ?? otherZoneOf(recipient)
     const due_ms = due.getTime()
     const key = `${due_ms} ${zone}`
     const end_ms = ends.get(key) ?? nextAllowed(due, hours, zone).getTime()

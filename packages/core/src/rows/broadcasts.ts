@@ -1,8 +1,17 @@
 import { sql } from 'drizzle-orm'
-import type { Audience, BroadcastStatus, PauseReason } from '../contract/resources/broadcasts.ts'
+import type {
+  Audience,
+  BroadcastStatus,
+  BroadcastTimeZone,
+  Departure,
+  PauseReason,
+} from '../contract/resources/broadcasts.ts'
 import type { Channel } from '../contract/resources/content.ts'
 import type { TemplateValues } from '../contract/resources/template-use.ts'
 import type { Dialect } from './dialect.ts'
+
+/** A departure, whose time is ISO 8601. */
+export type StoredDeparture = Omit<Departure, 'at'> & { at: string }
 
 export function broadcastTables(d: Dialect) {
   const broadcasts = d.table(
@@ -26,7 +35,12 @@ export function broadcastTables(d: Dialect) {
       status: d.text().$type<BroadcastStatus>().notNull(),
       pause_reason: d.text().$type<PauseReason>(),
       pause_message: d.text(),
+      /** With `time_zone`: the local time of recipients, as if it were UTC. */
       scheduled_at: d.time(),
+      /** Null: `scheduled_at` is an instant. */
+      time_zone: d.text().$type<BroadcastTimeZone>(),
+      /** When accepted messages go; null without `time_zone`. */
+      departures: d.json<StoredDeparture[]>(),
       /** When its next step is due: the start, the next messages, or the cancellation of queued ones. Null: no step follows. */
       next_at: d.time(),
       /** The last contact that had its turn; empty before the first one. */

@@ -103,6 +103,7 @@ describe('planAccept', () => {
     const NEXT = {
       ...{ cursor: 'c2', next_at: null, last_bulk_id: 'b1', contacts: 1, accepted: 1 },
       ...{ suppressed: 0, no_address: 0, rejected: 0, credits_used: units(SMS_PRICE) },
+      departures: null,
       updated_at: new Date(0),
     }
     const step = { id: 'b', cursor: 'c1', next: NEXT }

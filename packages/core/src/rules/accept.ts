@@ -62,6 +62,7 @@ export const STEP_COLUMNS = [
   'no_address',
   'rejected',
   'credits_used',
+  'departures',
   'updated_at',
 ] as const satisfies (keyof BroadcastRow)[]
 

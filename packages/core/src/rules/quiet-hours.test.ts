@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { LIMITS } from '../contract/limits.ts'
 import { type QuietHours, WEEKDAYS } from '../contract/resources/workspaces.ts'
-import { freeMinutes, isTimeZone, nextAllowed } from './quiet-hours.ts'
+import { freeMinutes, instantOf, isTimeZone, nextAllowed, ZONE_AHEAD_MS } from './quiet-hours.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -87,6 +87,19 @@ describe('quiet hours', () => {
     expect(after('2026-10-25T01:10:00.000Z', until, zone)).toBe('2026-10-25T01:30:00.000Z')
   })
 
+  it.each([
+    ['of Berlin in summer', 'Europe/Berlin', '2026-05-04T09:00', '2026-05-04T07:00'],
+    ['far ahead of UTC', 'Pacific/Kiritimati', '2026-05-04T09:00', '2026-05-03T19:00'],
+    ['far behind UTC', 'Etc/GMT+12', '2026-05-04T09:00', '2026-05-04T21:00'],
+    ['that the clocks skip', 'Europe/Berlin', '2026-03-29T02:30', '2026-03-29T01:00'],
+    ['after the skip', 'Europe/Berlin', '2026-03-29T03:00', '2026-03-29T01:00'],
+    ['that the clocks show twice', 'Europe/Berlin', '2026-10-25T02:30', '2026-10-25T00:30'],
+    ['after the repeat', 'Europe/Berlin', '2026-10-25T03:00', '2026-10-25T02:00'],
+    ['of an unknown zone', 'No/Zone', '2026-05-04T09:00', '2026-05-04T09:00'],
+  ])('know the instant of a local time %s', (_, zone, local, instant) => {
+    expect(instantOf(new Date(`${local}Z`), zone)).toEqual(new Date(`${instant}Z`))
+  })
+
   it('leave free minutes, which are counted once', () => {
     expect(freeMinutes([])).toBe(7 * 24 * 60)
     expect(freeMinutes(NIGHT)).toBe(7 * 13 * 60)
@@ -158,6 +171,27 @@ describe('every IANA zone', () => {
   const windows = fc
     .array(window, { minLength: 1, maxLength: 5 })
     .filter((hours) => freeMinutes(hours) >= LIMITS.quiet_hours_free_minutes)
+
+  it.each(zones)('%s: a local time has the first instant at which the clocks reach it', (zone) => {
+    const format = new Intl.DateTimeFormat('sv-SE', {
+      timeZone: zone,
+      dateStyle: 'short',
+      timeStyle: 'short',
+    })
+    const shown = (ms: number) => format.format(ms).replace(' ', 'T')
+    for (let day = 0; day < 365; day++) {
+      // In the days of all changes, most of which are at night.
+      for (const minute of [30, 150, 9 * 60]) {
+        const local_ms = YEAR_MS + day * DAY_MS + minute * MINUTE_MS
+        const local = new Date(local_ms).toISOString().slice(0, 16)
+        const at_ms = instantOf(new Date(local_ms), zone).getTime()
+        const [before, at] = [shown(at_ms - 1), shown(at_ms)]
+        if (before >= local || at < local) expect([zone, local, before, at]).toEqual('a first time')
+        if (at !== local) expect(Date.parse(`${at}Z`) - local_ms).toBeLessThan(2 * HOUR_MS)
+        expect(at_ms).toBeGreaterThanOrEqual(local_ms - ZONE_AHEAD_MS)
+      }
+    }
+  })
 
   it.each(zones)('%s: the result is the first instant of a year that is not quiet', (zone) => {
     const clock = clockOf(zone)

@@ -34,6 +34,27 @@ export function nextAllowed(at: Date, hours: readonly QuietHours[], zone: string
   return new Date(now_ms)
 }
 
+/** How far the clocks of a zone are at most ahead of UTC (`Pacific/Kiritimati`), and behind it (`Etc/GMT+12`). */
+export const ZONE_AHEAD_MS = 14 * 60 * MINUTE_MS
+export const ZONE_BEHIND_MS = 12 * 60 * MINUTE_MS
+
+/**
+ * The first instant at which the clocks of a zone show a local time, which is given as if it were UTC. If the clocks skip it,
+ * the instant of the skip; if they show it twice, the first one. An unknown zone is UTC.
+ */
+export function instantOf(local: Date, zone: string): Date {
+  const offsetAt = offsetsOf(zone)
+  const wall_ms = local.getTime()
+  // Before every instant at which a clock can show the time. No zone changes its offset twice within the hours that follow.
+  const early_ms = wall_ms - ZONE_AHEAD_MS - 60 * MINUTE_MS
+  const offset_ms = offsetAt(early_ms)
+  const at_ms = wall_ms - offset_ms
+  const later_ms = offsetAt(at_ms)
+  if (later_ms === offset_ms) return new Date(at_ms)
+  const changed_ms = firstWith((ms) => offsetAt(ms) !== offset_ms, early_ms, at_ms)
+  return new Date(Math.max(changed_ms, wall_ms - later_ms))
+}
+
 /** The number of minutes of a local week in which no hours are quiet. */
 export function freeMinutes(hours: readonly QuietHours[]): number {
   // Two weeks, because a window may end in the next one.

@@ -119,6 +119,14 @@ export function broadcastsContract(open: OpenStorage): void {
     ...fields,
   })
 
+  /** The hours that the clocks of Berlin are ahead of UTC. */
+  const berlinHours = (day: Date) =>
+    new Intl.DateTimeFormat('en', { timeZone: 'Europe/Berlin', timeZoneName: 'shortOffset' })
+      .format(day)
+      .endsWith('+2')
+      ? 2
+      : 1
+
   async function sent(workspaceId: string, storage = bench.storage): Promise<MessageRow[]> {
     const { bulks, messages } = storage.read
     const found: MessageRow[] = []
@@ -325,6 +333,90 @@ export function broadcastsContract(open: OpenStorage): void {
       'Second N2',
     ])
     expect((await broadcasts.get(workspaceId, id)).broadcast.template.version).toBe(2)
+  })
+
+  it('sends each message at the local time of its recipient', async () => {
+    const { workspaceId, identity } = await stage(0)
+    const zones = ['Asia/Kolkata', 'Pacific/Kiritimati', 'Etc/GMT+12', 'No/Zone', undefined]
+    const rows = zones.map((time_zone, i) =>
+      contactOf(workspaceId, i, { attributes: time_zone ? { time_zone } : {} }),
+    )
+    // A country with one zone, and one with several: the last has the zone of the workspace.
+    rows.push(contactOf(workspaceId, 5, { phone: '+4915112345678' }))
+    rows.push(contactOf(workspaceId, 6, { phone: '+14155550100' }))
+    await bench.storage.write(({ contacts }) => contacts.insert(rows))
+    const { broadcasts, run } = featureOn(bench.storage)
+    const day = new Date(bench.clock.now().getTime() + 3 * 24 * 60 * MINUTE_MS)
+    const date = day.toISOString().slice(0, 10)
+    const timed = {
+      scheduled_at: new Date(`${date}T09:00:00Z`),
+      time_zone: 'recipient' as const,
+      rate: 1,
+    }
+    const departures = [
+      [-14, ['Pacific/Kiritimati']],
+      [-5.5, ['Asia/Kolkata']],
+      // The two numbers of Tanzania.
+      [-3, ['Africa/Dar_es_Salaam']],
+      [-berlinHours(day), ['Europe/Berlin']],
+      [0, ['UTC']],
+      [12, ['Etc/GMT+12']],
+    ].map(([hours, time_zones]) => ({
+      at: new Date(timed.scheduled_at.getTime() + (hours as number) * 60 * MINUTE_MS),
+      messages: hours === -3 ? 2 : 1,
+      time_zones,
+    }))
+    expect((await broadcasts.preview(identity, request({ ...timed }))).departures).toEqual(
+      departures,
+    )
+    const id = await make(broadcasts, identity, timed)
+    await run()
+    expect(await sent(workspaceId)).toEqual([])
+    const begins_ms = timed.scheduled_at.getTime() - 14 * 60 * MINUTE_MS
+    bench.clock.advance(begins_ms - bench.clock.now().getTime() - 1)
+    await run()
+    expect((await broadcasts.get(workspaceId, id)).broadcast.status).toBe('scheduled')
+    bench.clock.advance(1)
+    await run()
+    const { broadcast } = await broadcasts.get(workspaceId, id)
+    expect(broadcast).toMatchObject({ status: 'finished', ...timed, departures })
+    const due = (await sent(workspaceId)).map(
+      ({ scheduled_at }) => scheduled_at && (scheduled_at.getTime() - begins_ms) / MINUTE_MS / 60,
+    )
+    // The rate spreads the two of Tanzania.
+    const berlin = 14 - berlinHours(day)
+    expect(due).toEqual([8.5, null, 26, 11, 11 + 1 / 60, berlin, 14])
+    await broadcasts.cancel(workspaceId, id)
+    await run()
+    expect((await broadcasts.get(workspaceId, id)).results).toMatchObject({ queued: 0, failed: 7 })
+  })
+
+  it('sends at once where the local time is past, and spreads it by the rate', async () => {
+    const { workspaceId, identity } = await stage(5)
+    const { broadcasts, run } = featureOn(bench.storage)
+    // Past in UTC and in Tanzania; a broadcast with a time zone begins nevertheless.
+    const scheduled_at = new Date(bench.clock.now().getTime() - 60 * MINUTE_MS)
+    await make(broadcasts, identity, { scheduled_at, time_zone: 'recipient', rate: 2 })
+    await run()
+    const now_ms = bench.clock.now().getTime()
+    const waits = (await sent(workspaceId)).map(({ scheduled_at }) =>
+      scheduled_at ? scheduled_at.getTime() - now_ms : 0,
+    )
+    expect(waits).toEqual([0, 30_000, 60_000, 90_000, 120_000])
+  })
+
+  it('counts the departures of accepted messages in all steps', async () => {
+    const { workspaceId, identity } = await stage(1_203, 2_000)
+    const { broadcasts, run } = featureOn(bench.storage)
+    const scheduled_at = new Date(bench.clock.now().getTime() + 4 * 60 * MINUTE_MS)
+    const id = await make(broadcasts, identity, { scheduled_at, time_zone: 'recipient' })
+    await run()
+    const { broadcast } = await broadcasts.get(workspaceId, id)
+    const at = new Date(scheduled_at.getTime() - 3 * 60 * MINUTE_MS)
+    expect(broadcast).toMatchObject({
+      status: 'finished',
+      departures: [{ at, messages: 1_203, time_zones: ['Africa/Dar_es_Salaam'] }],
+    })
   })
 
   it('sends e-mails, whose address counts in any spelling', async () => {

@@ -33,6 +33,12 @@ export const PAUSE_REASONS = [
 /** Why a broadcast is paused. */
 export type PauseReason = (typeof PAUSE_REASONS)[number]
 
+/** What `time_zone` of a broadcast may be. */
+export const BROADCAST_TIME_ZONES = ['recipient'] as const
+
+/** `recipient`: each message goes when the clocks of its recipient show the time of `scheduled_at`. */
+export type BroadcastTimeZone = (typeof BROADCAST_TIME_ZONES)[number]
+
 const tags = z.array(text(LIMITS.contact_tag_length)).max(LIMITS.contact_tags)
 
 /** The value that an attribute of a contact must have. */
@@ -98,6 +104,10 @@ const newBroadcast = z
       description: 'The sender, as in a send. For an e-mail the display name of the sender.',
     }),
     scheduled_at: dateTime.optional().meta({ description: 'Default: at once.' }),
+    time_zone: z.enum(BROADCAST_TIME_ZONES).optional().meta({
+      description:
+        '`recipient`: each message goes when the clocks of its recipient show the date and the time of `scheduled_at` in UTC. `2026-05-04T09:00` is then nine in the morning for each of them. Where this time is past, messages go at once.',
+    }),
     rate: z.int().min(1).max(LIMITS.broadcast_rate_max).optional().meta({
       description: 'Messages in a minute. Default: as fast as the provider takes them.',
     }),
@@ -105,7 +115,11 @@ const newBroadcast = z
       description: 'Whether the broadcast waits for `resume`.',
     }),
   })
-  .superRefine(({ channel, from: sender }, ctx) => {
+  .superRefine(({ channel, from: sender, time_zone, scheduled_at }, ctx) => {
+    if (time_zone && !scheduled_at) {
+      const message = 'scheduled_at is required with time_zone'
+      ctx.addIssue({ code: 'custom', path: ['scheduled_at'], message })
+    }
     if (channel !== 'email') return
     const { error } = from.email.safeParse(sender)
     for (const { message } of error?.issues ?? []) {
@@ -117,6 +131,22 @@ const newBroadcast = z
 export type NewBroadcast = z.output<typeof newBroadcast>
 
 const count = z.int().min(0)
+
+const departure = z.object({
+  at: timestamp,
+  messages: count,
+  time_zones: z
+    .array(z.string())
+    .meta({ description: `The first ${LIMITS.broadcast_zones} zones.` }),
+})
+
+/** Messages of a broadcast whose recipients have the same time. */
+export type Departure = z.output<typeof departure>
+
+const departures = z.array(departure).nullable().meta({
+  description:
+    'With `time_zone`: how many messages go when, the earliest first; a past time stands for at once. Null otherwise. Quiet hours and `rate` can delay messages further.',
+})
 
 /** The record of a broadcast. */
 export const broadcast = z
@@ -144,6 +174,11 @@ export const broadcast = z
     audience,
     rate: z.int().nullable(),
     scheduled_at: timestamp.nullable(),
+    time_zone: z.enum(BROADCAST_TIME_ZONES).nullable().meta({
+      description:
+        '`recipient`: `scheduled_at` is the local time of each recipient, as if it were UTC.',
+    }),
+    departures,
     counts: z.object({
       audience: count.nullable().meta({
         description:
@@ -202,6 +237,7 @@ export const broadcastPreview = z
       description: `Whether the audience has more than ${LIMITS.broadcast_priced} contacts that can get a message: \`rejected\` and the price of the others are then those of the first ${LIMITS.broadcast_priced}, in proportion.`,
     }),
     credits_balance: credits,
+    departures,
     template: usedTemplate,
     samples: z
       .array(

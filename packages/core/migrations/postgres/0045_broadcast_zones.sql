@@ -1,0 +1,2 @@
+ALTER TABLE "broadcasts" ADD COLUMN "time_zone" text;--> statement-breakpoint
+ALTER TABLE "broadcasts" ADD COLUMN "departures" json;

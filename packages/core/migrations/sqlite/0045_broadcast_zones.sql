@@ -1,0 +1,2 @@
+ALTER TABLE `broadcasts` ADD `time_zone` text;--> statement-breakpoint
+ALTER TABLE `broadcasts` ADD `departures` text;
