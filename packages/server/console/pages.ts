@@ -1,4 +1,6 @@
 import audit from './pages/audit/audit.tsx'
+import broadcasts from './pages/broadcasts/broadcasts.tsx'
+import newBroadcast from './pages/broadcasts/new-broadcast.tsx'
 import bulks from './pages/bulks/bulks.tsx'
 import newBulk from './pages/bulks/new-bulk.tsx'
 import compose from './pages/compose/compose.tsx'
@@ -37,6 +39,8 @@ export const PAGES: readonly PageEntry[] = [
   { path: '/compose', label: 'Compose', icon: 'compose', group: 'Messaging', needs: 'send', module: compose },
   { path: '/bulks/new', needs: 'send', module: newBulk },
   { path: '/bulks/:id?', label: 'Bulks', icon: 'bulks', group: 'Messaging', needs: 'read', module: bulks },
+  { path: '/broadcasts/new', needs: 'send', module: newBroadcast },
+  { path: '/broadcasts/:id?', label: 'Broadcasts', icon: 'broadcasts', group: 'Messaging', needs: 'read', module: broadcasts },
   { path: '/templates/:name?', label: 'Templates', icon: 'templates', group: 'Messaging', needs: 'read', module: templates },
   { path: '/webhooks/:id?/:delivery?', label: 'Webhooks', icon: 'webhooks', group: 'Build', needs: 'read', module: webhooks },
   { path: '/keys', label: 'API keys', icon: 'keys', group: 'Build', needs: 'read', module: keys },

@@ -55,6 +55,7 @@ type InputType =
   | 'url'
   | 'datetime-local'
   | 'date'
+  | 'time'
 
 interface Value {
   value: string
@@ -116,6 +117,7 @@ export function TextArea({
     <Field label={label} hint={hint} error={error}>
       {(control) => (
         <textarea
+          dir="auto"
           {...control}
           {...(more as object)}
           value={value}

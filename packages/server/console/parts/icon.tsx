@@ -5,6 +5,7 @@ const PATHS: Record<string, string> = {
   compose: 'M4 20h4L19 9l-4-4L4 16zM13 7l4 4',
   received: 'M4 13l3-8h10l3 8v6H4zM4 13h5l1 3h4l1-3h5',
   bulks: 'M4 7h16M4 12h16M4 17h10',
+  broadcasts: 'M4 10v4l11 4V6zM15 10a2 2 0 010 4M6 15v5h3v-4',
   contacts: 'M12 12a4 4 0 100-8 4 4 0 000 8zM4 20c1-4 4-6 8-6s7 2 8 6',
   suppressions: 'M12 21a9 9 0 100-18 9 9 0 000 18zM6 6l12 12',
   webhooks: 'M8 8l4-4 4 4M12 4v9M5 14v5h14v-5',

@@ -1,4 +1,6 @@
 import { ok, strictEqual } from 'node:assert/strict'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { watch } from './page-checks.ts'
 
@@ -38,4 +40,18 @@ export async function signIn(page: Page, { url, login }: Place): Promise<void> {
   const session = cookies.find(({ name }) => name === 'svc_session')
   ok(session?.httpOnly && session.sameSite === 'Lax')
   strictEqual(await page.evaluate('document.cookie + JSON.stringify(localStorage)'), '{}')
+}
+
+/** Where pictures are written; null: none. */
+const PICTURES = process.env.SVC_SCREENSHOTS ?? null
+
+/** Writes pictures of the page in light and in dark colours, if a folder for them is named. */
+export async function pictures(page: Page, name: string): Promise<void> {
+  if (PICTURES === null) return
+  await mkdir(PICTURES, { recursive: true })
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme })
+    const file = `${name}-${page.viewportSize()?.width}-${colorScheme}.png`
+    await page.screenshot({ path: join(PICTURES, file) })
+  }
 }

@@ -1,10 +1,9 @@
 import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict'
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { Svc } from '@svc/client'
 import type { Browser, Page } from 'playwright-core'
-import { type Place, signIn, watchPolicy } from './console-page.ts'
+import { type Place, pictures, signIn, watchPolicy } from './console-page.ts'
 import { expectAccessible, expectToFit } from './page-checks.ts'
+import { walkBroadcast, walkQuietHours } from './walk-broadcast.ts'
 import {
   walkBulk,
   walkConversation,
@@ -28,6 +27,8 @@ export const PAGES = [
   { path: '/verifications', heading: 'One-time codes' },
   { path: '/templates', heading: 'Templates' },
   { path: '/templates?new=1', heading: 'New template' },
+  { path: '/broadcasts', heading: 'Broadcasts' },
+  { path: '/broadcasts/new', heading: 'New broadcast' },
   { path: '/contacts', heading: 'Contacts' },
   { path: '/contacts/new', heading: 'Contacts' },
   { path: '/contacts/import', heading: 'Contacts' },
@@ -42,9 +43,6 @@ export const PAGES = [
   { path: '/tools/phone', heading: 'Phone' },
   { path: '/tools/requests', heading: 'Requests' },
 ] as const
-
-/** Where pictures are written; null: none. */
-const PICTURES = process.env.SVC_SCREENSHOTS ?? null
 
 const HOSTILE = '<img src=x onerror=alert(1)>"\'</script><script>alert(2)</script>'
 
@@ -78,6 +76,8 @@ export async function walkConsole(
       await walkImport(page, place)
       await walkBulk(page, place)
       await walkPurchase(page, place)
+      await walkQuietHours(page, place)
+      await walkBroadcast(page, place)
       await composeMessage(page, place)
     }
     deepStrictEqual(faults, [])
@@ -340,14 +340,4 @@ async function composeMessage(page: Page, { url, key }: Place): Promise<void> {
   await page.locator('tbody tr', { hasText: text }).waitFor()
   const { messages } = await new Svc({ baseUrl: url, apiKey: key }).messages.list({ limit: 20 })
   strictEqual(messages.filter(({ content }) => content.text === text).length, 1)
-}
-
-async function pictures(page: Page, name: string): Promise<void> {
-  if (PICTURES === null) return
-  await mkdir(PICTURES, { recursive: true })
-  for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme })
-    const file = `${name}-${page.viewportSize()?.width}-${colorScheme}.png`
-    await page.screenshot({ path: join(PICTURES, file) })
-  }
 }

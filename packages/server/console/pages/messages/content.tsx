@@ -56,7 +56,11 @@ export function Content({
       {channel === 'email' ? (
         <Mail {...{ id, subject, text, html }} />
       ) : (
-        text && <p class="bubble">{text}</p>
+        text && (
+          <p class="bubble" dir="auto">
+            {text}
+          </p>
+        )
       )}
       <Facts
         of={{

@@ -140,7 +140,8 @@ function MessageFacts({ message }: { message: Message }) {
           <Copy value={message.provider_message_id} />
         ),
         Created: timeOf(message.created_at),
-        Scheduled: timeOf(message.scheduled_at),
+        Scheduled: message.deferred_until ? null : timeOf(message.scheduled_at),
+        'Quiet hours until': message.deferred_until && timeOf(message.deferred_until),
         Expires: timeOf(message.expires_at),
         Sent: timeOf(message.sent_at),
         Delivered: timeOf(message.delivered_at),

@@ -47,6 +47,12 @@ const COLUMNS: readonly Column<Found>[] = [
     value: (message) => (
       <>
         <StatusBadge status={statusOf(message)} />
+        {statusOf(message) === 'deferred' && (
+          <small>
+            {' '}
+            sent <Time at={message.deferred_until ?? ''} />
+          </small>
+        )}
         {!message.livemode && mode.value === 'live' && <Badge tone="warn">test</Badge>}
       </>
     ),

@@ -1,16 +1,18 @@
-/** The status for people: a canceled message has failed, and a scheduled one is queued. */
+/** The status for people: a canceled message has failed; a scheduled one, and one that quiet hours defer, is queued. */
 export function statusOf({
   status,
   error_code,
   scheduled_at,
+  deferred_until,
 }: {
   status: string
   error_code: string | null
   scheduled_at?: string | null
+  deferred_until?: string
 }): string {
   if (error_code === 'canceled') return error_code
   const isLater = Date.parse(scheduled_at ?? '') > Date.now()
-  return status === 'queued' && isLater ? 'scheduled' : status
+  return status === 'queued' && isLater ? (deferred_until ? 'deferred' : 'scheduled') : status
 }
 
 /** Whether the provider of a queued message may have it: its last call ended without an answer. */

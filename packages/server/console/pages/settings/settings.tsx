@@ -27,6 +27,7 @@ import { type Load, useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { query, setQuery } from '../../shell/router.ts'
 import { loadSession, may, session, signOut } from '../../shell/session.ts'
+import { QuietHoursCard } from './quiet-hours.tsx'
 
 const TABS = [
   ['workspace', 'Workspace'],
@@ -104,6 +105,10 @@ function WorkspaceSettings() {
               )}
               <LinkButton to="/credits">Credits and low balance</LinkButton>
             </div>
+          </section>
+          <section class="card">
+            <h2>Quiet hours</h2>
+            <QuietHoursCard key={workspace.updated_at} workspace={workspace} account={account} />
           </section>
         </div>
       )}

@@ -192,6 +192,11 @@ export function Editor({
         <LinkButton icon="left" to="/templates">
           All templates
         </LinkButton>
+        {template?.version && mayChange && (
+          <LinkButton icon="broadcasts" to={`/broadcasts/new?template=${template.name}`}>
+            Send as broadcast
+          </LinkButton>
+        )}
         {template && mayChange && (
           <Button kind="danger" icon="trash" onClick={remove}>
             Delete

@@ -140,14 +140,15 @@ const VIEWS = [
 ] as const
 const TEXT = ['text', 'Plain text'] as const
 
-function MailPreview({ content }: { content: object }) {
+/** A mail as programs show it. */
+export function MailPreview({ content }: { content: object }) {
   const { subject, html, text, ...more } = content as AnyContent
   const [chosen, setView] = useState<string>('phone')
   const tabs = [...(html ? VIEWS : []), ...(text ? [TEXT] : [])]
   const view = tabs.some(([id]) => id === chosen) ? chosen : (tabs[0]?.[0] ?? 'text')
   return (
     <>
-      <h3>{subject}</h3>
+      <h3 dir="auto">{subject}</h3>
       <Tabs label="View" tabs={tabs} current={view} onChoose={setView} />
       {view === 'text' ? <pre>{text}</pre> : <MailFrame html={html ?? ''} view={view} />}
       {Object.keys(more).length > 0 && <Content id="" channel="" content={more} />}

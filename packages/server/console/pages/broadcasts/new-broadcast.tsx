@@ -1,0 +1,401 @@
+import type { BroadcastsCreateBody, ListedTemplate, TemplateVersion } from '@svc/client'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import {
+  Button,
+  confirm,
+  Empty,
+  ErrorBox,
+  focusFault,
+  LinkButton,
+  Loaded,
+  PageHead,
+  Select,
+  TextArea,
+  TextInput,
+} from '../../parts/index.ts'
+import { api, fieldError } from '../../shell/api.ts'
+import { count, credits, exactTime } from '../../shell/format.ts'
+import { useLoad } from '../../shell/load.ts'
+import { go, query } from '../../shell/router.ts'
+import { mode } from '../../shell/session.ts'
+import { missingFor } from '../bulks/recipients.ts'
+import { type Fault, filled } from '../compose/draft.ts'
+import { keyFor, used } from '../compose/idempotency.ts'
+import { type Channel, channelName, SENT_CHANNELS } from '../messages/channels.ts'
+import { inputTime, timeZone } from '../messages/schedule.ts'
+import { PreviewCard, usePreview } from './preview.tsx'
+
+type Published = ListedTemplate & { version: number }
+
+/** A new broadcast as typed. */
+interface Draft {
+  name: string
+  channel: string
+  /** Empty: the default language of the template. */
+  locale: string
+  values: Record<string, string>
+  tags: string
+  without: string
+  attributes: string
+  /** As the input for dates and times has it; empty: at once. */
+  at: string
+  rate: string
+  from: string
+}
+
+const EMPTY: Draft = {
+  ...{ name: '', channel: '', locale: '', values: {}, tags: '', without: '', attributes: '' },
+  ...{ at: '', rate: '', from: '' },
+}
+
+function NewBroadcast() {
+  const load = useLoad(async (signal) => {
+    const found: Published[] = []
+    for await (const one of api.templates.list({ limit: 100 }, { signal })) {
+      if (one.version !== null) found.push(one as Published)
+    }
+    return found
+  }, [])
+  return (
+    <>
+      <PageHead title="New broadcast">
+        <LinkButton icon="left" to="/broadcasts">
+          All broadcasts
+        </LinkButton>
+      </PageHead>
+      {mode.value === 'test' ? (
+        <Empty icon="broadcasts" title="No broadcasts in test mode">
+          <p>Test mode has no contacts. Switch it off to send a broadcast.</p>
+        </Empty>
+      ) : (
+        <Loaded of={load}>
+          {(templates) =>
+            templates.length > 0 ? (
+              <ChooseTemplate templates={templates} />
+            ) : (
+              <Empty icon="templates" title="No published template">
+                <p>A broadcast sends a template. Write one, look at its preview, and publish it.</p>
+                <LinkButton kind="primary" to="/templates?new=1">
+                  New template
+                </LinkButton>
+              </Empty>
+            )
+          }
+        </Loaded>
+      )}
+    </>
+  )
+}
+
+function ChooseTemplate({ templates }: { templates: readonly Published[] }) {
+  const asked = query.value.get('template')
+  const [name, setName] = useState(
+    (templates.find((one) => one.name === asked) ?? templates[0])?.name ?? '',
+  )
+  const version = templates.find((one) => one.name === name)?.version
+  const load = useLoad(
+    (signal) => api.templates.version(name, String(version), { signal }).then((one) => one.version),
+    [name, version],
+  )
+  const [draft, setDraft] = useState(EMPTY)
+  const choice = (
+    <Select
+      label="Template"
+      hint="Its newest published version is sent."
+      value={name}
+      options={templates.map((one) => [one.name, one.name])}
+      onInput={(one) => {
+        setName(one)
+        setDraft({ ...draft, channel: '', locale: '', values: {} })
+      }}
+    />
+  )
+  return (
+    <Loaded of={load}>
+      {(template) => <Form key={name} {...{ template, choice, draft, setDraft }} />}
+    </Loaded>
+  )
+}
+
+/** What each contact has; others come from its attributes. */
+const OF_CONTACTS = ['name', 'phone', 'email', 'external_id']
+
+/** The variables that need a value here if a contact has none: the declared ones, and others of the text without a fallback. */
+function namesOf({ variables }: TemplateVersion, content: object): string[] {
+  const declared = variables.map(({ name }) => String(name))
+  const others = missingFor(content)
+    .split(', ')
+    .filter((name) => /^[\p{L}\p{N}_][\p{L}\p{M}\p{N}_.-]*$/u.test(name) && name !== 'else')
+  return [...new Set([...declared, ...others])].filter((name) => !OF_CONTACTS.includes(name))
+}
+
+const listed = (text: string) => {
+  const found = text.split(',').map((one) => one.trim())
+  return [...new Set(found.filter(Boolean))]
+}
+
+/** Lines such as `city = Berlin`; after `:=` there is a number, true or false. */
+function attributesOf(text: string, faults: Fault[]) {
+  const lines = text.split('\n').filter((line) => line.trim() !== '')
+  const found = lines.map((line) => {
+    const [, name = '', sign = '', value = ''] = /^([^=]*?)\s*(:?=)(.*)$/.exec(line) ?? []
+    if (name.trim() === '') {
+      faults.push({ path: 'audience.attributes', message: `"${line}" must be name = value` })
+    }
+    return [name.trim(), sign === ':=' ? jsonOf(value) : value.trim()]
+  })
+  return found.length > 0 ? Object.fromEntries(found) : undefined
+}
+
+/** A value that is no text; the service says what is wrong with others. */
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+function valuesOf({ variables }: TemplateVersion, values: Draft['values']) {
+  const typed = Object.entries(values).filter(([, value]) => value !== '')
+  if (typed.length === 0) return undefined
+  return Object.fromEntries(
+    typed.map(([name, value]) => {
+      const { type = 'text' } = variables.find((one) => one.name === name) ?? {}
+      return [name, type === 'text' ? value : jsonOf(value)]
+    }),
+  )
+}
+
+function requestOf(draft: Draft, template: TemplateVersion, channel: string) {
+  const faults: Fault[] = []
+  const { locale, values, at, rate } = draft
+  const tags = listed(draft.tags)
+  const exclude_tags = listed(draft.without)
+  const body = filled({
+    name: draft.name.trim(),
+    channel,
+    template: filled({
+      name: template.name,
+      locale,
+      variables: valuesOf(template, values),
+    }),
+    audience: filled({
+      tags: tags.length > 0 ? tags : undefined,
+      exclude_tags: exclude_tags.length > 0 ? exclude_tags : undefined,
+      attributes: attributesOf(draft.attributes, faults),
+    }),
+    from: draft.from.trim(),
+    scheduled_at: at === '' ? undefined : new Date(at).toISOString(),
+    rate: rate === '' ? undefined : Number(rate),
+  })
+  return { body: body as BroadcastsCreateBody, faults }
+}
+
+function Form({
+  template,
+  choice,
+  draft,
+  setDraft,
+}: {
+  template: TemplateVersion
+  choice: preact.JSX.Element
+  draft: Draft
+  setDraft(draft: Draft): void
+}) {
+  const channels = SENT_CHANNELS.filter(([id]) =>
+    template.variants.some(({ channel }) => channel === id),
+  )
+  const channel = draft.channel || (channels[0]?.[0] ?? '')
+  const variants = template.variants.filter((one) => one.channel === channel)
+  const main = variants.find(({ locale }) => locale === (draft.locale || template.default_locale))
+  const [error, setError] = useState<unknown>()
+  const form = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    if (error !== undefined) focusFault(form.current)
+  }, [error])
+  const { body, faults } = requestOf(draft, template, channel)
+  const preview = usePreview(faults.length === 0 && channel !== '' ? body : null)
+  const { data, isCurrent } = preview
+  const set = (change: Partial<Draft>) => {
+    setDraft({ ...draft, ...change })
+    setError(undefined)
+  }
+  const errorOf = (path: string) =>
+    fieldError({ details: faults }, path) ?? fieldError(error ?? preview.error, path)
+  const field = (name: Exclude<keyof Draft, 'values'>, path: string = name) => ({
+    value: draft[name],
+    error: errorOf(path),
+    onInput: (value: string) => set({ [name]: value }),
+  })
+
+  async function send(isDraft: boolean) {
+    if (!data) return
+    if (!isDraft) {
+      const price = `${data.is_estimate ? 'about ' : ''}${credits(data.credits_needed)}`
+      const isConfirmed = await confirm({
+        title: `Send ${count(data.sendable, 'message')} for ${price}?`,
+        text: `${draft.at ? `It begins on ${exactTime(draft.at)}.` : 'It begins at once.'} Each message is paid when its turn comes. You can pause or cancel the broadcast at any moment.`,
+        action: draft.at ? 'Schedule' : 'Send',
+      })
+      if (!isConfirmed) return
+    }
+    const request = isDraft ? { ...body, draft: true } : body
+    try {
+      const { broadcast } = await api.broadcasts.create(request, {
+        idempotencyKey: keyFor(request),
+      })
+      used(request)
+      go(`/broadcasts/${broadcast.id}`)
+    } catch (failure) {
+      setError(failure)
+    }
+  }
+
+  const isReady = isCurrent && data !== undefined && data.sendable > 0
+  return (
+    <div class="columns" ref={form}>
+      <div class="stack">
+        <section class="card form" aria-labelledby="message">
+          <h2 id="message">Message</h2>
+          {choice}
+          {channels.length > 1 && (
+            <Select
+              label="Channel"
+              {...field('channel')}
+              value={channel}
+              options={channels}
+              onInput={(one) => set({ channel: one, locale: '' })}
+            />
+          )}
+          {variants.length > 1 && (
+            <Select
+              label="Language"
+              {...field('locale', 'template.locale')}
+              options={[
+                ['', `Default (${template.default_locale})`],
+                ...variants.map(({ locale }) => [locale, locale] as const),
+              ]}
+            />
+          )}
+          {namesOf(template, main?.content ?? {}).map((name) => (
+            <TextInput
+              key={name}
+              label={`Value of ${name}`}
+              hint="For contacts that have no attribute of this name."
+              error={errorOf(`template.variables.${name}`)}
+              value={draft.values[name] ?? ''}
+              onInput={(value) => set({ values: { ...draft.values, [name]: value } })}
+            />
+          ))}
+          <TextInput
+            label="Name"
+            hint="For you and your colleagues; empty: the name of the template."
+            {...field('name')}
+          />
+        </section>
+        <section class="card form" aria-labelledby="audience">
+          <h2 id="audience">Audience</h2>
+          <Tags
+            label="Tags"
+            hint="Contacts with at least one of them. Empty: all contacts."
+            {...field('tags', 'audience.tags')}
+          />
+          <Tags
+            label="Without"
+            hint="Contacts with one of these tags get nothing."
+            {...field('without', 'audience.exclude_tags')}
+          />
+          <TextArea
+            label="Attributes"
+            rows={2}
+            placeholder="city = Berlin"
+            hint="One a line; a contact must have all of them. A number or yes and no with :=, such as age := 42 or member := true."
+            {...field('attributes', 'audience.attributes')}
+          />
+        </section>
+        <section class="card form" aria-labelledby="time">
+          <h2 id="time">Time</h2>
+          <Select
+            label="Begin"
+            value={draft.at ? 'later' : ''}
+            options={[
+              ['', 'At once'],
+              ['later', 'At a time'],
+            ]}
+            onInput={(one) => set({ at: one && inputTime(new Date(Date.now() + HOUR_MS)) })}
+          />
+          {draft.at && (
+            <TextInput
+              label="Date and time"
+              type="datetime-local"
+              hint={`In your time zone, ${timeZone()}.`}
+              {...field('at', 'scheduled_at')}
+            />
+          )}
+          <TextInput
+            label="Messages in a minute"
+            type="number"
+            min="1"
+            hint="Empty: as fast as possible. A slow start leaves time to pause it."
+            {...field('rate')}
+          />
+          <TextInput
+            label="Sender"
+            hint={`${channelName(channel as Channel)}: empty for the one of the service.`}
+            {...field('from')}
+          />
+        </section>
+      </div>
+      <div class="stack follow">
+        <PreviewCard preview={preview} />
+        {error !== undefined && <ErrorBox error={error} />}
+        <div class="actions">
+          <Button kind="primary" disabled={!isReady} onClick={() => send(false)}>
+            {draft.at ? 'Schedule' : 'Send'} to {count(data?.sendable ?? 0, 'contact')}…
+          </Button>
+          <Button disabled={!isReady} onClick={() => send(true)}>
+            Save as draft
+          </Button>
+        </div>
+      </div>
+    </div>
+  )
+}
+
+const HOUR_MS = 3_600_000
+
+/** Tags with commas between them. Those of the newest contacts are offered. */
+function Tags(props: Parameters<typeof TextInput>[0]) {
+  const load = useLoad((signal) => api.contacts.list({ limit: 100 }, { signal }), [])
+  const known = new Set(load.data?.contacts.flatMap(({ tags }) => tags))
+  const chosen = listed(props.value)
+  const offered = [...known]
+    .filter((tag) => !chosen.includes(tag))
+    .sort()
+    .slice(0, OFFERED)
+  return (
+    <div>
+      <TextInput {...props} placeholder="vip, newsletter" />
+      {offered.length > 0 && (
+        <p class="tags offered">
+          {offered.map((tag) => (
+            <button
+              key={tag}
+              type="button"
+              class="badge"
+              aria-label={`${props.label}: add ${tag}`}
+              onClick={() => props.onInput([...chosen, tag].join(', '))}
+            >
+              + {tag}
+            </button>
+          ))}
+        </p>
+      )}
+    </div>
+  )
+}
+
+const OFFERED = 12
+
+export default { title: 'New broadcast', Page: NewBroadcast }

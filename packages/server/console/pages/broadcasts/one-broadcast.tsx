@@ -1,0 +1,255 @@
+import type { Broadcast, BroadcastResults } from '@svc/client'
+import {
+  Button,
+  type Column,
+  Copy,
+  confirm,
+  Facts,
+  LinkButton,
+  Loaded,
+  Money,
+  PageHead,
+  Table,
+  Time,
+  toast,
+} from '../../parts/index.ts'
+import { api } from '../../shell/api.ts'
+import { count, number } from '../../shell/format.ts'
+import { useLoad } from '../../shell/load.ts'
+import { hrefOf } from '../../shell/router.ts'
+import { may } from '../../shell/session.ts'
+import { channelName } from '../messages/channels.ts'
+import { BroadcastState, isOpen, Turns, titleOf, useProgress } from './state.tsx'
+
+/** What a pause needs; absent: what the service says. */
+const PAUSES: Partial<Record<NonNullable<Broadcast['pause']>['reason'], string>> = {
+  requested: 'Accepted messages are still sent. Continue goes on with the next contact.',
+  insufficient_credits:
+    'The credits or the limit of the day are used up. Buy credits or wait, then continue.',
+  credential:
+    'The API key or the member that sent it is not active any more. Continue sends it in your name.',
+  forbidden: 'The workspace is frozen. Contact the operator of the service.',
+  restored:
+    'The operator restored a backup: some contacts may have got their message already. Continue only if a second one does no harm.',
+}
+
+/** One broadcast: its progress, what became of its messages, and what can be done with it. */
+export function OneBroadcast({ id }: { id: string }) {
+  const load = useLoad((signal) => api.broadcasts.get(id, { signal }), [id])
+  const { broadcast: one, results } = load.data ?? {}
+  useProgress(load.reload, {
+    isOpen: one ? isOpen(one) : false,
+    messages: one?.counts.accepted ?? 0,
+  })
+  return (
+    <>
+      <PageHead
+        title={one ? titleOf(one) : 'Broadcast'}
+        text={one && <BroadcastState status={one.status} />}
+      >
+        <LinkButton icon="left" to="/broadcasts">
+          All broadcasts
+        </LinkButton>
+        {one && results && may('send') && (
+          <Actions broadcast={one} queued={results.queued} onChange={load.reload} />
+        )}
+      </PageHead>
+      <Loaded of={load}>
+        {({ broadcast, results }) => (
+          <div class="stack">
+            {broadcast.pause && (
+              <p class="mode-note" role="status">
+                Paused. {PAUSES[broadcast.pause.reason] ?? broadcast.pause.message}
+              </p>
+            )}
+            <Results broadcast={broadcast} results={results} />
+            <div class="columns">
+              <Failures id={id} {...results} />
+              <section class="card">
+                <h2>Broadcast</h2>
+                <BroadcastFacts {...broadcast} />
+              </section>
+            </div>
+          </div>
+        )}
+      </Loaded>
+    </>
+  )
+}
+
+function Results({ broadcast, results }: { broadcast: Broadcast; results: BroadcastResults }) {
+  const { counts, credits_used, id } = broadcast
+  const { queued, sent, delivered, read, failed, unsubscribed } = results
+  const left = counts.suppressed + counts.no_address + counts.rejected
+  const figures = [
+    ['Accepted', counts.accepted, ''],
+    ['Waiting', queued, 'queued'],
+    ['Sent', sent, 'sent'],
+    ['Delivered', delivered + read, 'delivered'],
+    ['Failed or canceled', failed, 'failed'],
+  ] as const
+  return (
+    <section class="card stack" aria-label="Results">
+      <Turns {...broadcast} />
+      <dl class="cards">
+        {figures.map(([name, n, status]) => (
+          <div key={name}>
+            <dt class="muted">{name}</dt>
+            <dd class="figure">
+              {n > 0 ? <a href={messagesOf(id, status)}>{number(n)}</a> : number(n)}
+            </dd>
+          </div>
+        ))}
+        <div>
+          <dt class="muted">Unsubscribed</dt>
+          <dd class="figure">{number(unsubscribed)}</dd>
+        </div>
+      </dl>
+      <Facts
+        of={{
+          'Had their turn': count(counts.contacts, 'contact'),
+          'Got no message':
+            left > 0 &&
+            [
+              counts.suppressed > 0 && `${number(counts.suppressed)} suppressed`,
+              counts.no_address > 0 && `${number(counts.no_address)} without an address`,
+              counts.rejected > 0 && `${number(counts.rejected)} rejected`,
+            ]
+              .filter(Boolean)
+              .join(', '),
+          'Read by recipients': read > 0 && number(read),
+          Price: <Money credits={credits_used} />,
+          Refunded: results.credits_refunded > 0 && <Money credits={results.credits_refunded} />,
+        }}
+      />
+    </section>
+  )
+}
+
+/** The page of the messages of a broadcast with a status; empty: of all. */
+function messagesOf(id: string, status: string): string {
+  return hrefOf(`/messages?broadcast_id=${id}${status && `&status=${status}`}`)
+}
+
+const FAILURES: readonly Column<BroadcastResults['failures'][number]>[] = [
+  {
+    name: 'Reason',
+    kind: 'main',
+    value: ({ error_code }) => error_code?.replaceAll('_', ' ') ?? 'not named',
+  },
+  { name: 'Messages', kind: 'number', value: ({ count }) => number(count) },
+]
+
+function Failures({ id, failures }: BroadcastResults & { id: string }) {
+  return (
+    <section>
+      <h2 class="section">Why messages failed</h2>
+      {failures.length === 0 ? (
+        <p class="muted">No message failed.</p>
+      ) : (
+        <>
+          <Table
+            label="Why messages failed"
+            columns={FAILURES}
+            rows={failures}
+            keyOf={({ error_code }) => `${error_code}`}
+          />
+          <p class="pager">
+            <a href={messagesOf(id, 'failed')}>Show the failed messages</a>
+          </p>
+        </>
+      )}
+    </section>
+  )
+}
+
+const listed = (values: readonly unknown[] | undefined) => values?.length && values.join(', ')
+
+function BroadcastFacts(one: Broadcast) {
+  const { template, audience } = one
+  const attributes = Object.entries(audience.attributes ?? {})
+  const time = (at: string | null) => at && <Time at={at} exact />
+  return (
+    <Facts
+      of={{
+        Template: (
+          <>
+            <a href={hrefOf(`/templates/${template.name}`)}>{template.name}</a>
+            {template.version !== null && <small> version {template.version}</small>}
+          </>
+        ),
+        Language: template.locale,
+        Channel: channelName(one.channel),
+        Sender: one.from,
+        Tags: listed(audience.tags) || 'all contacts',
+        Without: listed(audience.exclude_tags) || null,
+        Attributes: listed(attributes.map((each) => each.join(' = '))) || null,
+        Values:
+          listed(Object.entries(template.variables).map(([name, value]) => `${name}: ${value}`)) ||
+          null,
+        Rate: one.rate && `${count(one.rate, 'message')} a minute`,
+        Created: time(one.created_at),
+        Scheduled: time(one.scheduled_at),
+        Started: time(one.started_at),
+        [one.status === 'canceled' ? 'Canceled' : 'Finished']: time(one.finished_at),
+        Id: <Copy value={one.id} />,
+      }}
+    />
+  )
+}
+
+function Actions({
+  broadcast,
+  queued,
+  onChange,
+}: {
+  broadcast: Broadcast
+  /** The messages that wait. */
+  queued: number
+  onChange(): void
+}) {
+  const { id, status, pause } = broadcast
+  async function change(verb: 'pause' | 'resume' | 'cancel', text: string) {
+    await api.broadcasts[verb](id)
+    toast(text)
+    onChange()
+  }
+  async function resume() {
+    const isConfirmed =
+      pause?.reason !== 'restored' ||
+      (await confirm({
+        title: 'Continue the broadcast?',
+        text: PAUSES.restored,
+        action: 'Continue',
+        danger: true,
+      }))
+    if (isConfirmed) await change('resume', 'The broadcast goes on.')
+  }
+  async function cancel() {
+    const isConfirmed = await confirm({
+      title: 'Cancel the broadcast?',
+      text: 'The other contacts get no message. Messages that wait are not sent, and their credits are returned. This cannot be undone.',
+      action: 'Cancel the broadcast',
+      cancel: 'Back',
+      danger: true,
+    })
+    if (isConfirmed) await change('cancel', 'The broadcast was canceled.')
+  }
+  return (
+    <>
+      {(status === 'running' || status === 'scheduled') && (
+        <Button onClick={() => change('pause', 'The broadcast is paused.')}>Pause</Button>
+      )}
+      {(status === 'paused' || status === 'draft') && (
+        <Button kind="primary" onClick={resume}>
+          {status === 'draft' ? 'Start' : 'Continue'}
+        </Button>
+      )}
+      {(status === 'finished' ? queued > 0 : status !== 'canceled') && (
+        <Button kind="danger" onClick={cancel}>
+          {status === 'finished' ? 'Cancel waiting messages' : 'Cancel broadcast'}
+        </Button>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,135 @@
+import type { BroadcastPreview, BroadcastsPreviewBody } from '@svc/client'
+import { useEffect, useState } from 'preact/hooks'
+import { ErrorBox, Facts, Money, Tabs } from '../../parts/index.ts'
+import { api, dataKey, inWords } from '../../shell/api.ts'
+import { count, number } from '../../shell/format.ts'
+import { Content } from '../messages/content.tsx'
+import { MailPreview } from '../templates/preview.tsx'
+
+interface Previewed {
+  /** Of the newest request that succeeded. */
+  data?: BroadcastPreview
+  error?: unknown
+  /** Whether this is of the newest request. */
+  isCurrent: boolean
+}
+
+/** A preview reads the whole audience. */
+const TYPING_MS = 700
+
+/** What a broadcast would do now, some time after the last change; null: there is nothing to ask yet. */
+export function usePreview(body: BroadcastsPreviewBody | null): Previewed {
+  const key = body && dataKey() + JSON.stringify({ ...body, name: undefined })
+  const [state, setState] = useState<{
+    key: string | null
+    data?: BroadcastPreview
+    error?: unknown
+  }>({ key: null })
+  useEffect(() => {
+    if (!body) return
+    const ending = new AbortController()
+    const { signal } = ending
+    const timer = setTimeout(() => {
+      api.broadcasts.preview(body, { signal }).then(
+        ({ preview: data }) => signal.aborted || setState({ key, data }),
+        (error) => signal.aborted || setState({ key, error }),
+      )
+    }, TYPING_MS)
+    return () => {
+      clearTimeout(timer)
+      ending.abort()
+    }
+  }, [key])
+  return { ...state, isCurrent: key !== null && state.key === key }
+}
+
+/** The size of the audience, the price and the first messages. */
+export function PreviewCard({ preview: { data, error, isCurrent } }: { preview: Previewed }) {
+  return (
+    <section class="card form template-preview" aria-label="Preview" aria-busy={!isCurrent}>
+      <h2>Preview</h2>
+      {error !== undefined && isCurrent && <ErrorBox error={error} />}
+      {!data && !error && <p class="muted">Audience, price and messages are being counted.</p>}
+      {data && (
+        <>
+          <div aria-live="polite">
+            <p class="figure">{count(data.sendable, 'message')}</p>
+            <p class="muted">
+              {data.contacts === 0
+                ? 'No contact matches.'
+                : `of ${count(data.contacts, 'contact')}. Nothing is charged yet.`}
+            </p>
+          </div>
+          <Facts
+            of={{
+              Price: (
+                <>
+                  {data.is_estimate && 'about '}
+                  <Money credits={data.credits_needed} />
+                </>
+              ),
+              'Balance after': <Money credits={data.credits_balance - data.credits_needed} />,
+              Suppressed: data.suppressed > 0 && number(data.suppressed),
+              'No address': data.no_address > 0 && number(data.no_address),
+              Rejected: data.rejected > 0 && (
+                <>
+                  {number(data.rejected)}
+                  {reasonsOf(data).map((reason) => (
+                    <small key={reason} class="line">
+                      {reason}
+                    </small>
+                  ))}
+                </>
+              ),
+            }}
+          />
+          {data.credits_needed > data.credits_balance && (
+            <p class="bad">
+              The credits do not suffice: the broadcast would pause until you buy more.
+            </p>
+          )}
+          <Samples samples={data.samples} isMail={data.samples.some(hasSubject)} />
+        </>
+      )}
+    </section>
+  )
+}
+
+/** Contacts are often rejected for one reason. */
+const reasonsOf = ({ faults }: BroadcastPreview) => [
+  ...new Set(faults.map(({ message }) => inWords(message))),
+]
+
+type Sample = BroadcastPreview['samples'][number]
+
+const hasSubject = ({ content }: Sample) => 'subject' in content
+
+/** The first messages, one for each tab. */
+function Samples({ samples, isMail }: { samples: readonly Sample[]; isMail: boolean }) {
+  const [chosen, setChosen] = useState('0')
+  const shown = samples[Number(chosen)] ?? samples[0]
+  if (!shown) return null
+  const at = String(samples.indexOf(shown))
+  return (
+    <>
+      <Tabs
+        label="Samples"
+        tabs={samples.map((_, i) => [String(i), `${i + 1}`])}
+        current={at}
+        onChoose={setChosen}
+      />
+      <p class="small">
+        To {shown.to}
+        {shown.segments !== null && `, ${count(shown.segments, 'segment')}`},{' '}
+        <Money credits={shown.credits} />
+      </p>
+      {isMail ? (
+        <MailPreview content={shown.content} />
+      ) : (
+        <div class="handset">
+          <Content id="" channel="" content={shown.content} />
+        </div>
+      )}
+    </>
+  )
+}
