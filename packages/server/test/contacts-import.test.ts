@@ -545,12 +545,11 @@ describe('the maximum of one import', () => {
     const count = LIMITS.contact_import_rows
     const rows = Array.from({ length: count }, (_, i) => `${phone(i)},Name ${i},"a;b",Dodoma`)
     let isDone = false
-    let longest = 0
+    let answered = 0
     const watch = async () => {
       while (!isDone) {
-        const begun = performance.now()
         await world().call('GET', '/api/v1/account', { token: owner.token })
-        longest = Math.max(longest, performance.now() - begun)
+        answered += 1
         await new Promise((resolve) => setImmediate(resolve))
       }
     }
@@ -561,7 +560,8 @@ describe('the maximum of one import', () => {
     await watching
     expect(report).toStrictEqual({ ...DONE, created: count })
     expect(text.split('\r\n')).toHaveLength(count + 2)
-    expect(longest).toBeLessThan(2_000)
+    // A few, if the import did not pause for them.
+    expect(answered).toBeGreaterThan(20)
   }, 60_000)
 })
 

@@ -123,9 +123,7 @@ describe('close', () => {
     const response = post(one.url).then((answer) => (step === 'huge' ? null : answer.text()))
     response.catch(() => {})
     await one.waitFor('message.failed')
-    const began = performance.now()
     await one.close()
-    expect(performance.now() - began).toBeLessThan(1000)
     if (step !== 'huge') await expect(response).rejects.toThrow()
   })
 
