@@ -79,11 +79,16 @@ export async function walkBroadcast(page: Page, place: Place): Promise<void> {
   const before = (await svc.messages.list({ template: name })).pagination.total
   strictEqual(before, 0)
 
-  await page.getByRole('button', { name: 'Send to 3 contacts…' }).click()
+  await page.getByLabel('Begin').selectOption('recipient')
+  // Nine in the morning of yesterday is past everywhere, so that the person sees the messages arrive.
+  await page.getByLabel('Date and time').fill(nineOn(-2))
+  await preview.getByText('For some recipients this time is past').waitFor()
+  await page.getByRole('button', { name: 'Schedule to 3 contacts…' }).click()
   await dialog.getByText(/^Send 3 messages for \d/).waitFor()
+  await dialog.getByText('when its own clocks show').waitFor()
   await pictures(page, 'Broadcast-confirm')
   await expectAccessible(page)
-  await dialog.getByRole('button', { name: 'Send', exact: true }).click()
+  await dialog.getByRole('button', { name: 'Schedule', exact: true }).click()
   await page.getByRole('heading', { level: 1, name }).waitFor()
   const results = page.getByRole('region', { name: 'Results' })
   const figure = (term: string) =>
@@ -93,12 +98,17 @@ export async function walkBroadcast(page: Page, place: Place): Promise<void> {
   await figure('Failed').getByText('1', { exact: true }).waitFor()
   await page.getByText('finished', { exact: true }).waitFor()
   await results.getByText('1 suppressed').waitFor()
+  await page.getByText('on the clock of each recipient').waitFor()
   await see(page, 'Broadcast')
   await page.getByRole('link', { name: 'All broadcasts' }).click()
   await page.locator('tbody tr', { hasText: name }).waitFor()
   await see(page, 'Broadcasts')
   await pauseAndCancel(page, place, name)
 }
+
+/** Nine in the morning of a day, as an input for dates and times takes it. */
+const nineOn = (days: number) =>
+  `${new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)}T09:00`
 
 async function pauseAndCancel(page: Page, { url, key }: Place, name: string): Promise<void> {
   const dialog = page.getByRole('dialog')
@@ -109,6 +119,15 @@ async function pauseAndCancel(page: Page, { url, key }: Place, name: string): Pr
   await page.getByText('must be name = value').waitFor()
   await page.getByLabel('Attributes').fill('time_zone = Europe/Berlin')
   await page.getByLabel('Name', { exact: true }).fill('Later')
+  await page.getByLabel('Begin').selectOption('recipient')
+  await page.getByLabel('Date and time').fill(nineOn(2))
+  await page
+    .getByRole('region', { name: 'Preview' })
+    .getByText('1 message: Europe/Berlin')
+    .waitFor()
+  await see(page, 'Broadcast-zones')
+  await page.getByLabel('Date and time').fill('')
+  await page.getByText('Choose a date and a time').waitFor()
   await page.getByLabel('Begin').selectOption('later')
   await page
     .getByRole('region', { name: 'Preview' })

@@ -37,7 +37,9 @@ interface Draft {
   tags: string
   without: string
   attributes: string
-  /** As the input for dates and times has it; empty: at once. */
+  /** `later`: at an instant; `recipient`: when the clocks of each recipient show the time. */
+  begin: '' | 'later' | 'recipient'
+  /** As the input for dates and times has it. */
   at: string
   rate: string
   from: string
@@ -45,7 +47,7 @@ interface Draft {
 
 const EMPTY: Draft = {
   ...{ name: '', channel: '', locale: '', values: {}, tags: '', without: '', attributes: '' },
-  ...{ at: '', rate: '', from: '' },
+  ...{ begin: '', at: '', rate: '', from: '' },
 }
 
 function NewBroadcast() {
@@ -169,7 +171,8 @@ function valuesOf({ variables }: TemplateVersion, values: Draft['values']) {
 
 function requestOf(draft: Draft, template: TemplateVersion, channel: string) {
   const faults: Fault[] = []
-  const { locale, values, at, rate } = draft
+  const { locale, values, begin, at, rate } = draft
+  if (begin && !at) faults.push({ path: 'scheduled_at', message: 'Choose a date and a time' })
   const tags = listed(draft.tags)
   const exclude_tags = listed(draft.without)
   const body = filled({
@@ -186,7 +189,9 @@ function requestOf(draft: Draft, template: TemplateVersion, channel: string) {
       attributes: attributesOf(draft.attributes, faults),
     }),
     from: draft.from.trim(),
-    scheduled_at: at === '' ? undefined : new Date(at).toISOString(),
+    // Without an offset it is the time that the clocks of recipients show.
+    scheduled_at: begin === 'later' && at ? new Date(at).toISOString() : begin && at,
+    time_zone: begin === 'recipient' ? begin : undefined,
     rate: rate === '' ? undefined : Number(rate),
   })
   return { body: body as BroadcastsCreateBody, faults }
@@ -235,8 +240,8 @@ function Form({
       const price = `${data.is_estimate ? 'about ' : ''}${credits(data.credits_needed)}`
       const isConfirmed = await confirm({
         title: `Send ${count(data.sendable, 'message')} for ${price}?`,
-        text: `${draft.at ? `It begins on ${exactTime(draft.at)}.` : 'It begins at once.'} Each message is paid when its turn comes. You can pause or cancel the broadcast at any moment.`,
-        action: draft.at ? 'Schedule' : 'Send',
+        text: `${beginWords(draft)} You can pause or cancel the broadcast at any moment.`,
+        action: draft.begin ? 'Schedule' : 'Send',
       })
       if (!isConfirmed) return
     }
@@ -318,18 +323,21 @@ function Form({
           <h2 id="time">Time</h2>
           <Select
             label="Begin"
-            value={draft.at ? 'later' : ''}
-            options={[
-              ['', 'At once'],
-              ['later', 'At a time'],
-            ]}
-            onInput={(one) => set({ at: one && inputTime(new Date(Date.now() + HOUR_MS)) })}
+            value={draft.begin}
+            options={BEGINNINGS}
+            onInput={(begin) =>
+              set({ begin: begin as Draft['begin'], at: draft.at || tomorrowAtNine() })
+            }
           />
-          {draft.at && (
+          {draft.begin && (
             <TextInput
               label="Date and time"
               type="datetime-local"
-              hint={`In your time zone, ${timeZone()}.`}
+              hint={
+                draft.begin === 'later'
+                  ? `In your time zone, ${timeZone()}.`
+                  : 'On the clock of each recipient: the attribute time_zone of the contact, else the country of the number, else the zone of the workspace.'
+              }
               {...field('at', 'scheduled_at')}
             />
           )}
@@ -352,7 +360,7 @@ function Form({
         {error !== undefined && <ErrorBox error={error} />}
         <div class="actions">
           <Button kind="primary" disabled={!isReady} onClick={() => send(false)}>
-            {draft.at ? 'Schedule' : 'Send'} to {count(data?.sendable ?? 0, 'contact')}…
+            {draft.begin ? 'Schedule' : 'Send'} to {count(data?.sendable ?? 0, 'contact')}…
           </Button>
           <Button disabled={!isReady} onClick={() => send(true)}>
             Save as draft
@@ -363,7 +371,25 @@ function Form({
   )
 }
 
-const HOUR_MS = 3_600_000
+const BEGINNINGS = [
+  ['', 'At once'],
+  ['later', 'At a time'],
+  ['recipient', 'At a time of each recipient'],
+] as const
+
+function tomorrowAtNine(): string {
+  const day = new Date()
+  day.setDate(day.getDate() + 1)
+  return `${inputTime(day).slice(0, 10)}T09:00`
+}
+
+function beginWords({ begin, at }: Draft): string {
+  if (begin === 'recipient') {
+    return `Each contact gets it when its own clocks show ${exactTime(at)}. All messages are paid together, when the first clocks on earth show it.`
+  }
+  const start = begin ? `It begins on ${exactTime(at)}.` : 'It begins at once.'
+  return `${start} Each message is paid when its turn comes.`
+}
 
 /** Tags with commas between them. Those of the newest contacts are offered. */
 function Tags(props: Parameters<typeof TextInput>[0]) {

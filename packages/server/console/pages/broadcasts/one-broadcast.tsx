@@ -19,7 +19,7 @@ import { useLoad } from '../../shell/load.ts'
 import { hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 import { channelName } from '../messages/channels.ts'
-import { BroadcastState, isOpen, Turns, titleOf, useProgress } from './state.tsx'
+import { BroadcastState, Departures, isOpen, Turns, titleOf, useProgress } from './state.tsx'
 
 /** What a pause needs; absent: what the service says. */
 const PAUSES: Partial<Record<NonNullable<Broadcast['pause']>['reason'], string>> = {
@@ -90,7 +90,7 @@ function Results({ broadcast, results }: { broadcast: Broadcast; results: Broadc
   ] as const
   return (
     <section class="card stack" aria-label="Results">
-      <Turns {...broadcast} />
+      {broadcast.started_at && <Turns {...broadcast} />}
       <dl class="cards">
         {figures.map(([name, n, status]) => (
           <div key={name}>
@@ -165,6 +165,13 @@ function Failures({ id, failures }: BroadcastResults & { id: string }) {
 
 const listed = (values: readonly unknown[] | undefined) => values?.length && values.join(', ')
 
+/** The local time of recipients stands for itself, as if it were UTC. */
+const LOCAL = new Intl.DateTimeFormat('en', {
+  dateStyle: 'medium',
+  timeStyle: 'short',
+  timeZone: 'UTC',
+})
+
 function BroadcastFacts(one: Broadcast) {
   const { template, audience } = one
   const attributes = Object.entries(audience.attributes ?? {})
@@ -189,7 +196,13 @@ function BroadcastFacts(one: Broadcast) {
           null,
         Rate: one.rate && `${count(one.rate, 'message')} a minute`,
         Created: time(one.created_at),
-        Scheduled: time(one.scheduled_at),
+        Scheduled:
+          one.time_zone && one.scheduled_at
+            ? `${LOCAL.format(new Date(one.scheduled_at))}, on the clock of each recipient`
+            : time(one.scheduled_at),
+        When: one.departures?.length ? (
+          <Departures of={one.departures} since={one.started_at ?? one.created_at} />
+        ) : null,
         Started: time(one.started_at),
         [one.status === 'canceled' ? 'Canceled' : 'Finished']: time(one.finished_at),
         Id: <Copy value={one.id} />,

@@ -5,6 +5,7 @@ import { api, dataKey, inWords } from '../../shell/api.ts'
 import { count, number } from '../../shell/format.ts'
 import { Content } from '../messages/content.tsx'
 import { MailPreview } from '../templates/preview.tsx'
+import { Departures } from './state.tsx'
 
 interface Previewed {
   /** Of the newest request that succeeded. */
@@ -69,6 +70,7 @@ export function PreviewCard({ preview: { data, error, isCurrent } }: { preview: 
                 </>
               ),
               'Balance after': <Money credits={data.credits_balance - data.credits_needed} />,
+              When: data.departures && <Departures of={data.departures} since={Date.now()} />,
               Suppressed: data.suppressed > 0 && number(data.suppressed),
               'No address': data.no_address > 0 && number(data.no_address),
               Rejected: data.rejected > 0 && (
@@ -83,6 +85,9 @@ export function PreviewCard({ preview: { data, error, isCurrent } }: { preview: 
               ),
             }}
           />
+          {data.departures?.some(({ at }) => Date.parse(at) <= Date.now()) && (
+            <p class="bad">For some recipients this time is past: they get the message at once.</p>
+          )}
           {data.credits_needed > data.credits_balance && (
             <p class="bad">
               The credits do not suffice: the broadcast would pause until you buy more.
@@ -112,6 +117,7 @@ function Samples({ samples, isMail }: { samples: readonly Sample[]; isMail: bool
   const at = String(samples.indexOf(shown))
   return (
     <>
+      <h3>First messages</h3>
       <Tabs
         label="Samples"
         tabs={samples.map((_, i) => [String(i), `${i + 1}`])}

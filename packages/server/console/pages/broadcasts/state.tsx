@@ -1,7 +1,7 @@
 import type { Broadcast } from '@svc/client'
 import { useEffect, useRef } from 'preact/hooks'
-import { Badge } from '../../parts/index.ts'
-import { number } from '../../shell/format.ts'
+import { Badge, Time } from '../../parts/index.ts'
+import { count, number } from '../../shell/format.ts'
 import { useLiveReload } from '../../shell/live.ts'
 import { Progress } from '../bulks/progress.tsx'
 
@@ -28,6 +28,28 @@ export function Turns({ status, counts: { audience, contacts } }: Broadcast) {
 
 /** The name of a broadcast: its own, or that of its template. */
 export const titleOf = ({ name, template }: Broadcast) => name ?? template.name
+
+/** How many messages go when. `since`: what is due before it goes at once. */
+export function Departures({
+  of,
+  since,
+}: {
+  of: NonNullable<Broadcast['departures']>
+  since: string | number
+}) {
+  return (
+    <ul>
+      {of.map(({ at, messages, time_zones }) => (
+        <li key={at}>
+          {new Date(at) <= new Date(since) ? <b>at once</b> : <Time at={at} exact />}
+          <small class="line">
+            {count(messages, 'message')}: {time_zones.join(', ')}
+          </small>
+        </li>
+      ))}
+    </ul>
+  )
+}
 
 /** Whether a broadcast goes on by itself. */
 export const isOpen = ({ status }: Broadcast) => status === 'running' || status === 'scheduled'
