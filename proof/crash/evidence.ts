@@ -1,5 +1,6 @@
 import type { Account } from '../stage/accounts.ts'
 import type { Query } from '../stage/database.ts'
+import { FAULTS, type Fault } from '../stage/rules.ts'
 import { until } from '../stage/until.ts'
 import type { Operation } from './operations.ts'
 import type { ReceivedEvent } from './receiver.ts'
@@ -31,12 +32,8 @@ export interface StoredMessage {
 }
 
 export interface StoredEntry {
-  workspace_id: string
-  seq: number
   kind: string
   amount: number
-  balance_after: number
-  ref_type: string
   ref_id: string
 }
 
@@ -54,15 +51,13 @@ export interface StoredEvent {
 /** The contents of a database after the last message reached its final status. */
 export interface Stored {
   messages: StoredMessage[]
-  /** By workspace and `seq`. */
   entries: StoredEntry[]
-  balances: { workspace_id: string; balance: number; held: number; seq: number }[]
+  balances: { workspace_id: string; balance: number }[]
   answers: { workspace_id: string; key: string; message_id: string }[]
   events: StoredEvent[]
   verifications: { workspace_id: string; id: string; message_id: string }[]
-  /** Attempts without a stored outcome. */
-  open_attempts: string[]
-  waiting: { messages: number; deliveries: number }
+  /** What breaks the rules of the rows, which all proofs share. */
+  faults: Fault[]
   /** Damage that the database itself found. */
   damage: string[]
 }
@@ -71,8 +66,7 @@ const MESSAGES = `select id, workspace_id, cast(metadata ->> 'op' as integer) as
   cast(livemode as integer) as livemode, status, error_code, credits_used, credits_refunded,
   cast(exists (select 1 from message_attempts a where a.workspace_id = m.workspace_id and a.message_id = m.id
   and a.error_code = 'interrupted') as integer) as interrupted from messages m`
-const ENTRIES = `select workspace_id, seq, kind, amount, balance_after, ref_type, ref_id from ledger_entries
-  order by workspace_id, seq`
+const ENTRIES = 'select kind, amount, ref_id from ledger_entries'
 const ANSWERS = 'select workspace_id, key, response from idempotency_keys'
 // Grouped first: deliveries have no index by event.
 const EVENTS = `select e.id, e.workspace_id, e.event, e.message_id, e.body, coalesce(d.deliveries, 0) as deliveries,
@@ -82,22 +76,18 @@ const EVENTS = `select e.id, e.workspace_id, e.event, e.message_id, e.body, coal
 
 /** Reads all data that the rules need, except the engine's own checks. */
 export async function readStored(query: Query): Promise<Omit<Stored, 'damage'>> {
-  const attempts = await query<{ message_id: string; number: number }>(
-    `select message_id, number from message_attempts where outcome = 'started'`,
-  )
   const answers = await query<{ workspace_id: string; key: string; response: string }>(ANSWERS)
   return {
     messages: await query(MESSAGES),
     entries: await query(ENTRIES),
-    balances: await query('select workspace_id, balance, held, seq from credit_accounts'),
+    balances: await query('select workspace_id, balance from credit_accounts'),
     answers: answers.map(({ response, ...answer }) => ({
       ...answer,
       message_id: (JSON.parse(response) as { message_id: string }).message_id,
     })),
     events: await query(EVENTS),
     verifications: await query('select workspace_id, id, message_id from verifications'),
-    open_attempts: attempts.map(({ message_id, number }) => `${message_id} attempt ${number}`),
-    waiting: await readWaiting(query),
+    faults: await query<Fault>(FAULTS),
   }
 }
 
@@ -123,7 +113,7 @@ export function emptied(
 }
 
 /** The number of queued rows. */
-async function readWaiting(query: Query): Promise<Stored['waiting']> {
+async function readWaiting(query: Query): Promise<Record<'messages' | 'deliveries', number>> {
   const count = async (table: string) =>
     (await query<{ n: number }>(`select count(*) as n from ${table}`))[0]?.n ?? 0
   return { messages: await count('message_queue'), deliveries: await count('delivery_queue') }
