@@ -1,18 +1,18 @@
 // Explores the orders in which the statements of two or three servers reach PostgreSQL:
 //
-//   npm run interleave -- [--random 2000] [--per-pair 100] [--preemptions 1] [--lanes 4] [--seed n] [--only cancel] [--trace]
+//   npm run interleave -- [--random 2000] [--per-pair 100] [--preemptions 1] [--lanes 4] [--seed n] [--only cancel[,grant]] [--trace]
 //
 // Each pair of operations first runs in up to `--per-pair` orders with at most so many preemptions (switches from a server
 // that could go on), depth first. Then two or three operations run in random orders, most of them with a fault at one
 // statement: a serialization failure, a deadlock, or a connection that is lost before or after the server ran it. After
 // each order a server works until nothing waits, and all rules must hold. An order that breaks a rule is printed with its
-// statements, and the exit code is 1. `--lanes` orders run at the same time, each on a database of its own with the seed
+// statements, and the exit code is 1. `--only` names the first operation of each pair, or both. `--lanes` orders run at the same time, each on a database of its own with the seed
 // `--seed` plus its number.
 
 import { existsSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { startPostgres } from '../stage/postgres.ts'
-import { type InterleaveResult, interleave } from './run.ts'
+import { type InterleaveResult, interleave, type Pair } from './run.ts'
 import { OPERATIONS } from './scenarios.ts'
 
 const { values } = parseArgs({
@@ -27,10 +27,15 @@ const { values } = parseArgs({
   },
 })
 const { only, trace } = values
-if (only !== undefined && !(only in OPERATIONS)) {
-  console.error(`no operation ${only}; there are: ${Object.keys(OPERATIONS).join(', ')}`)
+const names = Object.keys(OPERATIONS)
+const [first, second] = only?.split(',') ?? []
+const unknown = [first, second].find((name) => name !== undefined && !names.includes(name))
+if (unknown !== undefined) {
+  console.error(`no operation ${unknown}; there are: ${names.join(', ')}`)
   process.exit(2)
 }
+const partners = second === undefined ? names : [second]
+const pairs = first === undefined ? undefined : partners.map((name): Pair => [first, name])
 const seed = Number(values.seed)
 const PROGRESS_MS = 10_000
 const began = performance.now()
@@ -50,7 +55,7 @@ const results = await Promise.all(
       per_pair: Number(values['per-pair']),
       preemptions: Number(values.preemptions),
       random_orders: Math.ceil(Number(values.random) / lanes),
-      only,
+      pairs,
       onOrder(text, faults) {
         orders++
         if (faults.length > 0) broken++

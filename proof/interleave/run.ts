@@ -1,3 +1,4 @@
+import { verifyLedger } from '../../packages/core/src/maintenance/ledger/verify-ledger.ts'
 import { systemRuntime } from '../../packages/core/src/runtime/runtime.ts'
 import { openPostgres } from '../../packages/core/src/storage/postgres/postgres.ts'
 import { connectTo } from '../stage/postgres.ts'
@@ -12,6 +13,11 @@ const SERVERS = 3
 /** The server looks for a deadlock after this time; the default of 1 s would be most of the time of a run. */
 const DEADLOCK = '10ms'
 
+export type Pair = readonly [string, string]
+
+/** `svc ledger verify` looks at the rows once in so many orders, and after the last. */
+const VERIFY_EVERY = 250
+
 export interface InterleaveOptions {
   seed: number
   /** The maximum number of systematic orders of each pair, and of switches between its servers in an order. */
@@ -19,8 +25,8 @@ export interface InterleaveOptions {
   preemptions: number
   /** The number of random orders of two or three operations. */
   random_orders: number
-  /** The first operation of each pair; default: all. */
-  only?: string | undefined
+  /** The pairs of operations; default: all. */
+  pairs?: readonly Pair[] | undefined
   /** Explores the pairs whose number, modulo `count`, is `index`; default: all. */
   part?: { index: number; count: number } | undefined
   /** Called with the text of each order, or of those that break a rule. */
@@ -45,7 +51,7 @@ export async function interleave(
   database_url: string,
   options: InterleaveOptions,
 ): Promise<InterleaveResult> {
-  const { seed, per_pair, preemptions, random_orders, only, part, onOrder = () => {} } = options
+  const { seed, per_pair, preemptions, random_orders, part, onOrder = () => {} } = options
   const result = { systematic: 0, random: 0, statements: 0, blocked: 0, refused: 0 }
   const violations: string[] = []
   const random = randomFrom(seed)
@@ -79,6 +85,12 @@ export async function interleave(
     if (open.rows.length > 0) return sessionsEnd()
   }
 
+  async function differences(): Promise<string[]> {
+    const report = await verifyLedger(database_url)
+    return report.differences.map((one) => `svc ledger verify: ${JSON.stringify(one)}`)
+  }
+
+  let explored = 0
   async function explore(names: readonly string[], chooser: Chooser): Promise<void> {
     const scene = await nextScene()
     const operations = names.map(
@@ -90,6 +102,7 @@ export async function interleave(
     const faults = [
       ...(await drain(calm, scene, { servers: all, isRepeated, database: control })),
       ...(await faultsIn(control, scene)),
+      ...(explored++ % VERIFY_EVERY === 0 ? await differences() : []),
     ]
     result.statements += order.trace.length
     result.blocked += order.blocked
@@ -106,18 +119,15 @@ export async function interleave(
 
   const names = Object.keys(OPERATIONS)
   const { index, count } = part ?? { index: 0, count: 1 }
-  let pair = 0
+  const pairs = options.pairs ?? names.flatMap((a, i) => names.slice(i).map((b): Pair => [a, b]))
   try {
-    for (const [i, a] of names.entries()) {
-      if (only !== undefined && a !== only) continue
-      for (const b of only === undefined ? names.slice(i) : names) {
-        if (pair++ % count !== index) continue
-        const chooser = exhaustive(preemptions)
-        for (let order = 0; order < per_pair; order++) {
-          await explore([a, b], chooser)
-          result.systematic++
-          if (!chooser.next()) break
-        }
+    for (const [number, pair] of pairs.entries()) {
+      if (number % count !== index) continue
+      const chooser = exhaustive(preemptions)
+      for (let order = 0; order < per_pair; order++) {
+        await explore(pair, chooser)
+        result.systematic++
+        if (!chooser.next()) break
       }
     }
     for (; result.random < random_orders; result.random++) {
@@ -125,6 +135,7 @@ export async function interleave(
       const some = Array.from({ length }, () => random.pick(names))
       await explore(some, randomly(random))
     }
+    violations.push(...(await differences()))
   } finally {
     for (const { storage } of all) await storage.close()
     for (const gate of gates) await gate.close()

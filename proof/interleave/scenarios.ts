@@ -53,6 +53,9 @@ export interface Scene {
   answered: string[]
   /** Those of accepts with the key. */
   answeredByKey: Set<string>
+  /** The secrets of all rotations, and how many rotations were answered. */
+  secrets: string[]
+  rotations: number
   /** Whether a pause of a restore was stored: the pause of an operator may not replace it. */
   hasRestored: boolean
 }
@@ -80,6 +83,7 @@ export async function setScene(server: Server): Promise<Scene> {
   const scene: Scene = {
     ...{ workspace_id, webhook_id: webhook.id, waiting: '', claimed, token, sent },
     ...{ key: clock.id(), claims: [], answered: [], answeredByKey: new Set<string>() },
+    ...{ secrets: [], rotations: 0 },
     hasRestored: false,
   }
   const taken = await claim(server, scene, { token })
@@ -179,13 +183,19 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     }),
   erase: ({ storage, clock }, { workspace_id }) =>
     createRecipients({ storage, runtime: clock }).erase(RECIPIENT, { workspace_id }),
-  'rotate the secret': ({ storage }, { workspace_id, webhook_id }) =>
-    storage.write(async ({ webhooks }) => {
+  'rotate the secret': async ({ storage, clock }, scene) => {
+    const { workspace_id, webhook_id } = scene
+    const secret = clock.id()
+    scene.secrets.push(secret)
+    await storage.write(async ({ webhooks }) => {
       const webhook = await webhooks.lock(workspace_id, webhook_id)
       if (!webhook) return
-      const { secret } = webhook
-      await webhooks.change(workspace_id, webhook_id, { secret, previous_secret: secret })
-    }),
+      const previous_secret = webhook.secret
+      const sealed = secret as typeof previous_secret
+      await webhooks.change(workspace_id, webhook_id, { secret: sealed, previous_secret })
+    })
+    scene.rotations++
+  },
   pause: (server) => pauseBy(server, 'operator'),
   'pause after a restore': async (server, scene) => {
     await pauseBy(server, 'restore')
@@ -389,6 +399,14 @@ export async function faultsIn(database: Database, scene: Scene): Promise<string
     values: [scene.workspace_id],
   })
   const ids = new Set(stored.rows.map(({ id }) => id as string))
+  const hooks = await database.query({
+    name: 'hooks',
+    text: 'select previous_secret from webhooks where id = $1',
+    values: [scene.webhook_id],
+  })
+  // Receivers still verify with the secret of the rotation before the last.
+  if (scene.rotations > 1 && hooks.rows.some((row) => !scene.secrets.includes(row.previous_secret)))
+    faults.push('a rotation replaced the secret of another')
   for (const id of scene.answered) {
     if (!ids.has(id)) faults.push(`a message that was answered is not there: ${id}`)
   }
