@@ -9,9 +9,9 @@ import {
   sendCopies,
   untilAnswered,
 } from './client.ts'
-import { elapsedMs } from './clock.ts'
+import { elapsedMs, later } from './clock.ts'
 import { changeDomain } from './domains.ts'
-import { noteStatus } from './invariants.ts'
+import { noteStatus } from './invariants/statuses.ts'
 import {
   type Asked,
   type Hook,
@@ -139,9 +139,11 @@ export function perform(stage: Stage, step: Step): void {
       world.setClock(step.by_ms)
       break
     case 'sleep':
-      world.trace(`the machine sleeps for ${step.ms} ms`)
+      world.trace(`the machine ${step.isSuspended ? 'is suspended' : 'sleeps'} for ${step.ms} ms`)
       model.sleeps.push(elapsedMs())
-      world.sleep(step.ms)
+      if (step.isSuspended) world.suspend(step.ms)
+      else world.sleep(step.ms)
+      if (step.isSuspended) model.woke_ms = elapsedMs()
       break
   }
 }
@@ -390,18 +392,22 @@ function grant(stage: Stage, step: Doing<'grant'>): void {
   const id = `01940000-0000-7000-8000-${String(model.grants.length).padStart(12, '0')}`
   const one = { place: step.workspace, id, credits: step.credits, isAnswered: false }
   model.grants.push(one)
-  for (let copy = 0; copy < step.copies; copy++) {
-    void untilAnswered(stage, `grant ${step.credits}`, (core) =>
+  const give = async (): Promise<void> => {
+    const answer = await untilAnswered(stage, `grant ${step.credits}`, (core) =>
       core.credits.grant(place.id, {
         amount: (step.credits * 1_000_000) as never,
         id,
         actor: 'operator',
       }),
-    ).then((answer) => {
-      if ('value' in answer) one.isAnswered = true
-    })
+    )
+    if ('value' in answer) one.isAnswered = true
   }
+  void give()
+  for (let copy = 1; copy < step.copies; copy++) later(() => void give(), copy * GRANT_AGAIN_MS)
 }
+
+/** An operator repeats a grant after this time. */
+const GRANT_AGAIN_MS = 333
 
 /** A workspace buys credits. A payer acts when the page is known. */
 async function buy(

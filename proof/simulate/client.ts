@@ -1,5 +1,6 @@
 import { elapsedMs, later } from './clock.ts'
-import { isFaulted, spendingOf } from './invariants.ts'
+import { spendingOf } from './invariants/credits.ts'
+import { isFaulted } from './invariants/rows.ts'
 import { type Asked, addressesOf, type Model, type Place } from './model.ts'
 import { optOutOf } from './outside.ts'
 import { type Connection, type Core, UNANSWERED, type World } from './world.ts'

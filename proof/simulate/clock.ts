@@ -37,6 +37,9 @@ export const clock = FakeTimers.install({
  */
 export const running = { process: 0, late_ms: () => 0, turn_ms: () => 0 }
 
+/** The time for which the timers of processes stood still, and whether the machine wakes up in this moment. */
+const suspended = { total_ms: 0, isWaking: false }
+
 /** Milliseconds since the start of the seed; it does not follow changes of the wall clock. */
 export const elapsedMs = (): number => performance.now()
 
@@ -49,6 +52,7 @@ export function restartClock(start_ms = START_MS): void {
   running.process += 1
   running.late_ms = () => 0
   running.turn_ms = () => 0
+  suspended.total_ms = 0
 }
 
 /** Runs what is ready: microtasks, and the ticks of Node. */
@@ -81,20 +85,55 @@ function ofProcess(callback: Callback): Callback {
 
 const { setTimeout, setInterval, setImmediate } = globalThis as unknown as Record<
   'setTimeout' | 'setInterval' | 'setImmediate',
-  (callback: Callback, ...values: unknown[]) => unknown
+  (callback: Callback, ...values: unknown[]) => object
 >
+const { clearTimeout } = globalThis
 /** A timer of the world outside of the service, which outlives its processes. */
 export const later = (callback: () => void, ms: number): void => void setTimeout(callback, ms)
 
+/**
+ * The machine is suspended for `ms`: clocks and leases go on, but the timers of processes do not, as on Linux. So work that was
+ * under way goes on after its lease.
+ */
+export function suspend(ms: number): void {
+  suspended.total_ms += ms
+  suspended.isWaking = true
+  clock.jump(ms)
+  suspended.isWaking = false
+}
+
+export const isWaking = (): boolean => suspended.isWaking
+
+/** The timers that took the places of those that stood still. */
+const moved = new WeakMap<object, object>()
+
+/** A timer of a process. */
+function startTimer(run: () => void, ms: number): object {
+  let { total_ms } = suspended
+  let due_ms = elapsedMs() + ms
+  const timer = setTimeout(function end() {
+    due_ms += suspended.total_ms - total_ms
+    total_ms = suspended.total_ms
+    const left_ms = due_ms - elapsedMs()
+    if (left_ms > 0) moved.set(timer, setTimeout(end, left_ms))
+    else run()
+  }, ms)
+  return timer
+}
+
 Object.assign(globalThis, {
-  setTimeout: (callback: Callback, ms = 0, ...values: unknown[]) =>
-    setTimeout(ofProcess(callback), ms + running.late_ms(), ...values),
+  setTimeout(callback: Callback, ms = 0, ...values: unknown[]) {
+    const own = ofProcess(callback)
+    return startTimer(() => own(...values), ms + running.late_ms())
+  },
+  clearTimeout: (timer: object | undefined) =>
+    clearTimeout(((timer && moved.get(timer)) ?? timer) as NodeJS.Timeout),
   setInterval: (callback: Callback, ms = 0, ...values: unknown[]) =>
     setInterval(ofProcess(callback), ms, ...values),
   setImmediate: (callback: Callback, ...values: unknown[]) => {
     const ms = running.turn_ms()
     const own = ofProcess(callback)
-    return ms > 0 ? setTimeout(own, ms, ...values) : setImmediate(own, ...values)
+    return ms > 0 ? startTimer(() => own(...values), ms) : setImmediate(own, ...values)
   },
 })
 

@@ -216,6 +216,8 @@ export function createModel(
     /** The elapsed times at which the process ended, and at which the machine began to sleep. */
     deaths: [] as number[],
     sleeps: [] as number[],
+    /** The elapsed time at which the machine woke up last after it was suspended. */
+    woke_ms: Number.NEGATIVE_INFINITY,
     posts: [] as Post[],
     /** By place, channel and address. `since_ms`: when the state was last known to begin. */
     optOuts: new Map<string, { toggle: Toggle; since_ms: number }>(),

@@ -7,8 +7,9 @@ import type {
   Report,
   SendJob,
 } from '../../packages/core/src/contract/outside/provider.ts'
-import { elapsedMs, later, running } from './clock.ts'
-import { checkCall, checkRequest } from './invariants.ts'
+import { elapsedMs, isWaking, later, running } from './clock.ts'
+import { checkCall } from './invariants/attempts.ts'
+import { checkRequest } from './invariants/deliveries.ts'
 import {
   type Call,
   type Carried,
@@ -64,18 +65,30 @@ export const providers = PROVIDERS.map(({ name, channel }) =>
   }),
 )
 
+/** What was sent to a suspended machine is sent again within this time after it woke up. */
+const SENT_AGAIN_MS = 15_000
+
+/** For this time after the machine woke up, calls take longer, up to the second time. */
+const SLOW_NETWORK_MS = 15_000
+const SLOW_NETWORK_CALL_MS = 12_000
+
 /** Resolves after `ms`, unless the process that asks was killed meanwhile. */
 export function answerIn<T>(ms: number, answer: () => T): Promise<T> {
   const asking = running.process
   return new Promise((resolve, reject) => {
-    later(() => {
+    function arrive(): void {
       if (asking !== running.process) return
+      if (isWaking()) {
+        later(arrive, mixed(outside.world.seed, Math.floor(elapsedMs()), ms) % SENT_AGAIN_MS)
+        return
+      }
       try {
         resolve(answer())
       } catch (error) {
         reject(error)
       }
-    }, ms)
+    }
+    later(arrive, ms)
   })
 }
 
@@ -160,14 +173,18 @@ function carry(name: ProviderName, job: SendJob, batch: Call[]): Promise<Outcome
   // A provider that recognises repetitions accepts the repetition of a message that it has.
   const isKnown = name === 'once' && one.copies > 0 && draw % 100 < 80
   const kind = model.calm || isKnown ? 0 : draw % 100
+  const isUnsure = mood === 'silent' || (kind >= 80 && kind < 92)
   const slow = 5_000 + (mixed(draw, 4) % 19_000)
-  const latency = mixed(draw, 6) % 16 === 0 ? slow : 3 + (mixed(draw, 2) % 400)
+  const isAwake = elapsedMs() - model.woke_ms > SLOW_NETWORK_MS
+  const usual = 3 + (mixed(draw, 2) % (isAwake ? 400 : SLOW_NETWORK_CALL_MS))
+  const latency = mixed(draw, 6) % 16 === 0 ? slow : usual
   const take = () => {
     one.copies += 1
     const refused = new Set(call.listed.map(({ address }) => address))
     const taken = due.filter((address) => !refused.has(address))
     for (const address of taken) personOf(one, address).copies += 1
-    if (mixed(draw, 8) % 4 === 0) {
+    // Who gets a mail whose outcome is unknown may complain before it is sent again.
+    if (isUnsure || mixed(draw, 8) % 4 === 0) {
       complain(name, job, taken[draw % taken.length], 100 << (mixed(draw, 10) % 8))
     }
     if (one.copies > 1 && name !== 'once' && !one.mayRepeat) {
@@ -182,10 +199,13 @@ function carry(name: ProviderName, job: SendJob, batch: Call[]): Promise<Outcome
     mayRepeat: boolean,
   ): Promise<Outcome> => {
     one.mayRepeat = false
-    world.trace(`${name} ${world.nameOf('m', id)} call ${one.calls}: ${text}`)
+    const number = one.calls
+    world.trace(`${name} ${world.nameOf('m', id)} call ${number}: ${text}`)
     return answerIn(ms, () => {
-      one.mayRepeat = mayRepeat
       call.answer = { type: outcome.type, at_ms: elapsedMs() }
+      // After a later call, the answer comes too late.
+      if (number < one.calls) return outcome
+      one.mayRepeat = mayRepeat
       if (outcome.type === 'retry') one.not_before_ms = elapsedMs() + (outcome.delay_ms ?? 0)
       return outcome
     })
@@ -231,10 +251,10 @@ function carry(name: ProviderName, job: SendJob, batch: Call[]): Promise<Outcome
   if (kind < 77) return end('retry', latency, { type: 'retry', ...failed, delay_ms: null }, true)
   if (kind < 80) return end('retry', latency, { type: 'retry', ...failed, delay_ms: 5_000 }, true)
   // A request without an answer may arrive late, but before the service takes a look-up's word for it.
-  const isLate = hasIt && kind < 85 && hasLookup(name) && (draw & 64) === 0
+  const isLate = hasIt && kind < 85 && hasLookup(name)
   const takeLate = () => {
-    // After a step of the clock, the age of the request is not known.
-    if (!model.isClockSet) take()
+    // After a step of the clock meanwhile, the age of the request is not known.
+    if (model.clock_set_ms < call.began_ms) take()
   }
   if (isLate) later(takeLate, 2_000 + (mixed(draw, 5) % 30_000))
   else if (hasIt || kind >= 92) take()

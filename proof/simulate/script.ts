@@ -46,7 +46,7 @@ const kinds = {
     isTest: fc.constantFrom(false, false, false, false, false, false, false, true),
     isKeyed: fc.boolean(),
     copies: fc.constantFrom(1, 1, 1, 2),
-    delay_s: fc.constantFrom(0, 0, 5, 60, 600),
+    delay_s: fc.constantFrom(0, 0, 1, 5, 5, 60, 600),
     expires_s: fc.constantFrom(0, 0, 60, 7_200),
     fate,
   }),
@@ -209,7 +209,9 @@ const kinds = {
   }),
   sleep: fc.record({
     do: fc.constant('sleep' as const),
-    ms: fc.constantFrom(500, 4_900, 5_100, 20_000, 59_000, 61_000, 130_000),
+    ms: fc.constantFrom(500, 4_900, 5_100, 20_000, 59_000, 61_000, 61_000, 130_000),
+    /** Whether the timers of the process stand still meanwhile, as in a suspended machine. */
+    isSuspended: fc.boolean(),
   }),
 } as const
 
@@ -254,7 +256,7 @@ const weights: Record<keyof Kinds, number> = {
   kill: 1,
   commit: 4,
   clock: 2,
-  sleep: 2,
+  sleep: 3,
 }
 
 const FAULTS: readonly Step['do'][] = ['provider', 'receiver', 'kill', 'commit', 'clock', 'sleep']

@@ -11,6 +11,7 @@ import {
   START_MS,
   settled,
   settleTasks,
+  suspend,
 } from './clock.ts'
 import { createDisk } from './disk.ts'
 import type { Door } from './http.ts'
@@ -29,6 +30,8 @@ export type Network = NonNullable<NonNullable<CoreOptions['runtime']>['network']
 
 /** Files in memory: the simulated disk never needs the machine's. */
 const FOLDER = `${existsSync('/dev/shm') ? '/dev/shm' : '/tmp'}/svc-simulate-${process.pid}`
+// A run that was killed leaves its folder to a later one with the same number.
+rmSync(FOLDER, { recursive: true, force: true })
 mkdirSync(FOLDER, { recursive: true })
 process.once('exit', () => rmSync(FOLDER, { recursive: true, force: true }))
 
@@ -360,6 +363,11 @@ export function createWorld(
     sleep(ms: number): void {
       faulted.push(elapsedMs())
       clock.jump(ms)
+    },
+    /** The machine is suspended: the timers of the process stand still meanwhile. */
+    suspend(ms: number): void {
+      faulted.push(elapsedMs())
+      suspend(ms)
     },
     /** Sets the wall clock; no time elapses. */
     setClock(by_ms: number): void {

@@ -1,0 +1,171 @@
+import type { SendJob } from '../../../packages/core/src/contract/outside/provider.ts'
+import { elapsedMs } from '../clock.ts'
+import type { Call, Carried, Model, ProviderName } from '../model.ts'
+import type { Connection, World } from '../world.ts'
+import { isFaulted, recipientsOf, type Stage } from './rows.ts'
+
+/** A journalled attempt begins within this time, unless the process dies or the machine sleeps. */
+const BEGIN_MS = 4_000
+
+/** An attempt that is refused without a call is stored with the outcomes of its batch. */
+const REFUSED_MS = 30_000
+
+/** Whether a mail names a domain of its sender, which may be no longer verified. */
+function mayBeRefused(database: Connection, message_id: string): boolean {
+  const find = database
+    .prepare("select json_extract(content, '$.from_address') from messages where id = ?")
+    .pluck()
+  return find.get(message_id) != null
+}
+
+/** Each message has at most one attempt without an outcome, and its call begins soon. */
+export function checkBegun({ world, model, database }: Stage): void {
+  const now_ms = elapsedMs()
+  const rows = database
+    .prepare("select message_id, number from message_attempts where outcome = 'started'")
+    .all() as { message_id: string; number: number }[]
+  const open = new Map<string, number>()
+  const messages = new Set<string>()
+  for (const { message_id, number } of rows) {
+    const at = `attempt ${number} of ${world.nameOf('m', message_id)}`
+    if (messages.has(message_id)) world.violate('at most one unanswered attempt', at)
+    messages.add(message_id)
+    const key = `${message_id} ${number}`
+    const since_ms = model.started.get(key) ?? now_ms
+    open.set(key, since_ms)
+    const isCalled = model.calls.some(
+      (call) => call.message_id === message_id && call.attempt === number,
+    )
+    const stops = [...model.deaths, ...model.sleeps]
+    if (isCalled || now_ms - since_ms < BEGIN_MS || stops.some((stop) => stop >= since_ms)) continue
+    if (now_ms - since_ms < REFUSED_MS && mayBeRefused(database, message_id)) continue
+    world.violate('work that was handed over begins', `${at} waits since ${since_ms}`)
+  }
+  model.started = open
+}
+
+/** After the clock was set, what was decided before is done for this time. */
+export const DECIDED_MS = 60_000
+
+/** The time in which the answer of a provider is stored. */
+const ANSWER_STORED_MS = 1_000
+
+/** The time between the claim of a message and its call. */
+const CALL_WITHIN_MS = 3_000
+
+/** What must hold when a provider is called. */
+export function checkCall(
+  { world, model, database }: Stage,
+  name: ProviderName,
+  { workspace_id, message_id, attempt, recipients = [] }: SendJob,
+  carried: Carried,
+): void {
+  const at = `${name} was called for ${world.nameOf('m', message_id)}`
+  if (model.pause.state === 'yes') world.violate('a pause holds', at)
+  if (model.providerPauses[name].state === 'yes') {
+    world.violate('a pause holds', `${name} is paused: ${at}`)
+  }
+  const attempts = database
+    .prepare(
+      'select number, outcome, provider from message_attempts where workspace_id = ? and message_id = ? order by number desc',
+    )
+    .all(workspace_id, message_id) as { number: number; outcome: string; provider: string }[]
+  const [last] = attempts
+  if (last?.outcome !== 'started' || last.provider !== name || last.number !== attempt) {
+    world.violate('no call without a journalled attempt', `${at}: ${JSON.stringify(last)}`)
+  }
+  if (attempts.filter(({ outcome }) => outcome === 'started').length > 1) {
+    world.violate('at most one unanswered attempt', `${at}: ${JSON.stringify(attempts)}`)
+  }
+  const calls = model.calls.filter((one) => one.message_id === message_id)
+  if (calls.some((one) => one.attempt === attempt)) {
+    world.violate('no call without a journalled attempt', `${at}: attempt ${attempt} again`)
+  }
+  const now_ms = elapsedMs()
+  const stops = [...model.deaths, ...model.sleeps]
+  for (const { began_ms, answer } of calls) {
+    const isOpen = answer === null && now_ms - began_ms < ANSWER_MAX_MS
+    if (isOpen && !stops.some((stop) => stop >= began_ms)) {
+      world.violate('at most one unanswered attempt', `${at}: called ${now_ms - began_ms} ms ago`)
+    }
+  }
+  const row = database
+    .prepare(
+      `select m.status, m.error_code, m.scheduled_at, m.expires_at, m.recipients, m.updated_at >= a.started_at as is_reported
+       from messages m left join message_attempts a on a.workspace_id = m.workspace_id and a.message_id = m.id and a.number = ?
+       where m.workspace_id = ? and m.id = ?`,
+    )
+    .get(attempt, workspace_id, message_id) as
+    | (Record<'status' | 'error_code' | 'recipients', string | null> &
+        Record<'scheduled_at' | 'expires_at' | 'is_reported', number | null>)
+    | undefined
+  // A report may be stored between the claim and the call: the machine sleeps, or the call waits in a queue.
+  for (const { address, is_due } of recipients) {
+    const known = recipientsOf(row).find((one) => one.address === address)
+    if (is_due && known?.status !== 'queued' && row?.is_reported !== 1) {
+      world.violate('a recipient with a result is not sent to again', `${at} and ${address}`)
+    }
+  }
+  if (!row || row.error_code === 'canceled') {
+    world.violate('a canceled message is not sent', `${at}: ${row?.status}`)
+  }
+  // A fault may lose the answers of a batch before they are stored: then the service does not know that the provider asked to wait.
+  const answers = calls.at(-1)?.batch.map(({ answer }) => answer?.at_ms ?? null) ?? []
+  const times = answers.flatMap((at_ms) => at_ms ?? [])
+  const isFaultedMeanwhile = isFaulted(
+    world,
+    Math.min(...times),
+    Math.max(...times) + ANSWER_STORED_MS,
+  )
+  const isKnown = !answers.includes(null) && !isFaultedMeanwhile && !model.moved.has(message_id)
+  if (isKnown && carried.not_before_ms !== null && now_ms < carried.not_before_ms) {
+    world.violate('the wait of a provider is kept', `${at}: ${carried.not_before_ms - now_ms} ms`)
+  }
+  if (now_ms - model.clock_set_ms < DECIDED_MS) return
+  if (attempt === 1 && (row?.scheduled_at ?? 0) > Date.now())
+    world.violate('a schedule is kept', at)
+  if (isFaulted(world, now_ms - DECIDED_MS, now_ms)) return
+  if ((row?.expires_at ?? Number.POSITIVE_INFINITY) < Date.now() - CALL_WITHIN_MS) {
+    world.violate('an expired message is not sent', at)
+  }
+}
+
+/** A result is stored within this time if no commit fails, and else after repetitions of the write within the second time. */
+const STORED_MS = 2_000
+const REPEATED_MS = 65_000
+
+/** A provider that answers later, by the time of the machine, has not answered. */
+const ANSWER_MAX_MS = 24_500
+
+/** The answer of a provider is stored, unless the process died first. */
+export function checkOutcomes({ world, model, database }: Stage): void {
+  const find = database
+    .prepare('select outcome from message_attempts where message_id = ? and number = ?')
+    .pluck()
+  for (const call of model.calls) {
+    const { message_id, attempt, answer } = call
+    if (answer === null || isLost(world, model, call)) continue
+    const outcome = find.get(message_id, attempt)
+    if (outcome !== answer.type) {
+      const at = `attempt ${attempt} of ${world.nameOf('m', message_id)}`
+      world.violate('an answer of a provider counts', `${at} was ${answer.type}, and is ${outcome}`)
+    }
+  }
+}
+
+/** Whether the answer of a call may be lost. */
+export function isLost(
+  world: World,
+  { deaths, sleeps }: Model,
+  { began_ms, answer, batch }: Call,
+): boolean {
+  if (batch.some((one) => one.answer === null)) return true
+  const at_ms = Math.max(...batch.map((one) => one.answer?.at_ms ?? 0))
+  if (at_ms - began_ms > ANSWER_MAX_MS) return true
+  const isRepeated = isFaulted(world, began_ms, at_ms + STORED_MS)
+  const until_ms = at_ms + (isRepeated ? REPEATED_MS : STORED_MS)
+  if (deaths.some((at) => at >= began_ms && at <= until_ms)) return true
+  // A lease that ended meanwhile is lost. What certainly happened counts without it.
+  const isCertain = answer?.type === 'accepted' || answer?.type === 'retry'
+  return !isCertain && sleeps.some((at) => at >= began_ms - STORED_MS && at <= until_ms)
+}

@@ -1,0 +1,42 @@
+import type { MessageRow, Stage } from './rows.ts'
+
+/** A 201 is on disk with its debit; one key, one message. */
+export function checkAnswers({ world, model }: Stage, messages: readonly MessageRow[]): void {
+  const byId = new Map(messages.map((row) => [row.id, row]))
+  const claimed = new Set<string>()
+  const unclaimed = [0, 0]
+  for (const asked of model.asked) {
+    for (const id of asked.ids) {
+      claimed.add(id)
+      const row = byId.get(id)
+      const place = model.places[asked.place]
+      if (!row) world.violate('a 201 is on disk with its debit', `${world.nameOf('m', id)} is gone`)
+      else if (row.workspace_id !== place?.id) {
+        world.violate(
+          'no row of another workspace',
+          `${world.nameOf('m', id)} is in another workspace`,
+        )
+      }
+    }
+    const size =
+      asked.kind === 'send' ? 1 : (asked.body as { recipients: unknown[] }).recipients.length
+    if (asked.ids.length === 0)
+      unclaimed[asked.place] = (unclaimed[asked.place] ?? 0) + asked.lost * size
+    if (asked.key && asked.answer === null && asked.refusals.length === 0) {
+      world.violate('nothing is stuck', `${asked.key} never got an answer`)
+    }
+  }
+  for (const [place, { id }] of model.places.entries()) {
+    // The service's answers to STOP and START have no key and cost nothing.
+    const isReply = (row: MessageRow) => row.api_key_id === null && row.credits_used === 0
+    const more = messages.filter(
+      (row) => row.workspace_id === id && !claimed.has(row.id) && !isReply(row),
+    ).length
+    if (more > (unclaimed[place] ?? 0)) {
+      world.violate(
+        'a request is accepted once',
+        `${more} messages without an answer, ${unclaimed[place]} possible`,
+      )
+    }
+  }
+}
