@@ -1,3 +1,4 @@
+import { emailKey } from '../contract/fields/email-address.ts'
 import { units } from '../contract/fields/units.ts'
 import { countChanges, type StatusChange } from './count-changes.ts'
 import type { Account } from './decide.ts'
@@ -6,6 +7,7 @@ import { settleCallback, settleLookup, settleRefused } from './settle-reports.ts
 import { settleSend } from './settle-send.ts'
 import type {
   CodeCountChange,
+  FailedCode,
   SettleContext,
   SettledMessage,
   Settlement,
@@ -39,6 +41,7 @@ export function planSettle(
     attempts: [],
     message_events: [],
     code_counts: [],
+    failed_codes: [],
     reached: [],
     parts: [],
     part_changes: [],
@@ -84,6 +87,7 @@ export function planSettle(
   plan.conversations = lastOf(plan.conversations)
   plan.suppressions = lastOf(plan.suppressions)
   plan.code_counts = plan.messages.flatMap((message) => recounted(message, state))
+  plan.failed_codes = plan.messages.flatMap((message) => failedCode(message, state))
   plan.counts = countChanges(plan.messages.map((message) => moved(message, state)))
   return plan
 }
@@ -185,6 +189,15 @@ function recounted(message: SettledMessage, { messages }: SettleState): CodeCoun
   return wasFree
     ? [{ ...about, sent: 1, credits_used: message.credits_used }]
     : [{ ...about, sent: -1, credits_used: units(-before.credits_used) }]
+}
+
+/** Only messages with an end have codes; other failures are not looked up. */
+function failedCode(message: SettledMessage, { messages }: SettleState): FailedCode[] {
+  const { workspace_id, id: message_id, channel, recipient, updated_at: at } = message
+  const hasFailed = message.status === 'failed' && messages.get(message_id)?.status !== 'failed'
+  if (!hasFailed || message.expires_at === null) return []
+  const address = channel === 'email' ? emailKey(recipient) : recipient
+  return [{ workspace_id, message_id, address, at }]
 }
 
 /** Whether a message failed and cost nothing. A call that failed later may still be charged for its duration. */

@@ -143,6 +143,18 @@ export interface CodeCountChange {
   credits_used: Units
 }
 
+/**
+ * A message that failed, and may be the last one of a pending code: its next channel is due at `at`. The storage finds the
+ * verification by its address, and skips all other messages.
+ */
+export interface FailedCode {
+  workspace_id: string
+  message_id: string
+  /** As verifications store it. */
+  address: string
+  at: Date
+}
+
 /** The rows that the storage writes, in the transaction that read the state. */
 export interface SettlePlan extends FanOut {
   /** For each settlement, whether it counted. A settlement of a lost claim may be ignored. */
@@ -158,6 +170,7 @@ export interface SettlePlan extends FanOut {
   message_events: MessageEventRow[]
   /** What the failures of messages change in the counts of codes: a message that cost nothing does not count. */
   code_counts: CodeCountChange[]
+  failed_codes: FailedCode[]
   /** The statuses that messages reached, for metrics. */
   reached: { channel: Channel; status: Reported }[]
   /** New parts. The storage keeps an existing row. */

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { units } from '../../src/contract/fields/units.ts'
 import { LIMITS } from '../../src/contract/limits.ts'
-import type { VerificationRow } from '../../src/rows/rows.ts'
+import type { MessageRow, VerificationRow } from '../../src/rows/rows.ts'
 import type { AcceptRequest } from '../../src/rules/accept.ts'
 import { type CodeRequest, ended } from '../../src/rules/verify.ts'
 import { idFloor } from '../../src/runtime/runtime.ts'
@@ -219,6 +219,58 @@ export function verificationsContract(open: OpenStorage): void {
       'code_over',
     ])
     expect(await bench.ledger(id)).toHaveLength(3)
+    await bench.reopen()
+  })
+
+  it('has its next channel due at once when its last message fails, and only then', async () => {
+    const id = await bench.workspace(units(50_000_000))
+    const due = async () => {
+      const found = await bench.storage.read.verifications.dueFallbacks(bench.clock.now(), 100)
+      return found
+        .filter(({ row }) => row.workspace_id === id)
+        .map(({ row, status }) => [row.recipient, status])
+    }
+    const [mailed, other] = ['asha@example.com', '+255700000099']
+    const ask = (fields: Partial<VerificationRow>, message: Partial<MessageRow> = {}) => {
+      const steps = { fallback: ['voice' as const], options: { fallback_after: 300 } }
+      const asked = asking(id, { ...steps, ...fields })
+      // A code is not sent after its end.
+      const expires_at = new Date(bench.clock.now().getTime() + 600_000)
+      Object.assign(only(asked.messages), { expires_at, ...message })
+      return asked
+    }
+    const [plain, ended, earlier, canceled, reported] = numbers(5).map((recipient, n) =>
+      ask({ recipient, ...(n === 0 && { fallback: null }) }),
+    ) as [AcceptRequest, AcceptRequest, AcceptRequest, AcceptRequest, AcceptRequest]
+    const toMail = ask(
+      { recipient: mailed, country: null, fallback: ['sms'], other_recipient: other },
+      { channel: 'email', recipient: 'Asha@Example.com' },
+    )
+    const toOther = ask(
+      { recipient: 'zoe@example.com', country: null, other_recipient: other },
+      { recipient: other },
+    )
+    const all = [plain, ended, earlier, canceled, reported, toMail, toOther]
+    expect(await outcomes(all)).toEqual(all.map(() => 'accepted'))
+    await cancel((await stored(ended)) as VerificationRow)
+    bench.clock.step(LIMITS.verification_cooldown_s * 1000)
+    const again = ask({ recipient: (await stored(earlier))?.recipient as string })
+    expect(await outcomes([again])).toEqual(['accepted'])
+    expect(await due()).toEqual([])
+    const at = bench.clock.now()
+    const message_ids = [plain, ended, earlier, canceled, toMail, toOther].map(
+      (of) => only(of.messages).id,
+    )
+    await bench.storage.hot.cancel({ workspace_id: id, message_ids, at })
+    await bench.callback(only(reported.messages), 'sent')
+    await bench.callback(only(reported.messages), 'failed')
+    const failed = [canceled, reported, toMail, toOther].map((of) => of.code?.verification.recipient)
+    expect((await due()).sort()).toEqual(failed.map((one) => [one, 'failed']).sort())
+    expect(await stored(canceled)).toMatchObject({ fallback: ['voice'], fallback_at: at })
+    // A later failure of the same message does not defer it.
+    bench.clock.step(1_000)
+    await bench.callback(only(reported.messages), 'delivered')
+    expect(await stored(reported)).toMatchObject({ fallback_at: at })
     await bench.reopen()
   })
 

@@ -7,7 +7,6 @@ import {
   gte,
   inArray,
   is,
-  isNotNull,
   isNull,
   lte,
   ne,
@@ -125,20 +124,19 @@ export function verificationStore(
         return found.orderBy(asc(t.expires_at)).limit(limit)
       },
       /**
-       * Pending verifications of all workspaces whose next channel is due: its time has come, or the last message failed. With
-       * the status of the last message.
+       * Pending verifications of all workspaces whose next channel is due, with the status of the last message. A failure of
+       * this message makes the next channel due at once.
        */
       async dueFallbacks(
         now: Date,
         limit: number,
       ): Promise<{ row: VerificationRow; status: MessageStatus | null }[]> {
         const last = and(eq(messages.workspace_id, t.workspace_id), eq(messages.id, t.message_id))
-        const isDue = or(lte(t.fallback_at, now), eq(messages.status, 'failed'))
         return db
           .select({ row: t, status: messages.status })
           .from(t)
           .leftJoin(messages, last)
-          .where(and(isNotNull(t.fallback_at), isNull(t.ended_at), isDue))
+          .where(and(lte(t.fallback_at, now), isNull(t.ended_at)))
           .orderBy(asc(t.fallback_at))
           .limit(limit)
       },

@@ -34,6 +34,7 @@ import {
   placeEvents,
   prepareWriteEvents,
   recountCodes,
+  speedUpCodes,
 } from './shared-rows.ts'
 
 /**
@@ -284,6 +285,7 @@ function prepareWrite(t: Tables, clock: Clock) {
     credits.store(tx, plan.accounts, plan.entries)
     tx.write(endHolds, plan.ended_holds)
     writeEvents(tx, plan)
+    speedUpCodes(tx, plan.failed_codes)
     recountCodes(tx, plan.code_counts)
     // The counts come last, right before the commit: other transactions accept messages of the same workspaces.
     tx.write(addCounts, plan.counts)

@@ -23,7 +23,7 @@ import {
 } from '../../../rules/decide.ts'
 import { ENDPOINT_COLUMNS, type FanOut, type SubscribedWebhook } from '../../../rules/deliveries.ts'
 import { suppressedAddresses, suppressionKey } from '../../../rules/recipients.ts'
-import type { CodeCountChange } from '../../../rules/settlement.ts'
+import type { CodeCountChange, FailedCode } from '../../../rules/settlement.ts'
 import {
   type CodeState,
   codeKeys,
@@ -464,5 +464,32 @@ export function recountCodes(tx: Transaction, changes: readonly CodeCountChange[
     column('hour'),
     column('sent'),
     column('credits_used'),
+  )
+}
+
+const speedUp = statement(
+  'speed_up_codes',
+  `with due as (
+     select v.workspace_id, v.id, r.at
+     from unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[])
+       r(workspace_id, message_id, address, at)
+     join verifications v on v.workspace_id = r.workspace_id and v.message_id = r.message_id
+       and (v.recipient = r.address or v.other_recipient = r.address)
+       and v.ended_at is null and v.fallback_at > r.at
+     order by v.workspace_id, v.id for update of v)
+   update verifications v set fallback_at = due.at from due
+   where v.workspace_id = due.workspace_id and v.id = due.id`,
+)
+
+/** Makes the next channels of codes due whose last message failed. The order of the ids prevents deadlocks. */
+export function speedUpCodes(tx: Transaction, failed: readonly FailedCode[]): void {
+  if (failed.length === 0) return
+  const column = <Name extends keyof FailedCode>(name: Name) => failed.map((one) => one[name])
+  void tx.rows(
+    speedUp,
+    column('workspace_id'),
+    column('message_id'),
+    column('address'),
+    column('at'),
   )
 }

@@ -20,7 +20,7 @@ import { type ClockSteps, type GivenLanes, queueDeliveries } from '../../queuein
 import { CONVERSATION_CONFLICT } from '../../stores/conversations.ts'
 import type { Connection } from '../engine/connection.ts'
 import { insertInto, namesOf, selectFrom, updateOf } from '../engine/rows.ts'
-import { addCounts, creditRows, eventRows, prepareEventLog, recountCodes } from './shared-rows.ts'
+import { addCounts, creditRows, eventRows, prepareEventLog, recountCodes, speedUpCodes } from './shared-rows.ts'
 
 /** The verbs `settle` and `cancel` on SQLite: look up, plan, write, inside the writer's transaction. */
 export function prepareSettle(
@@ -172,9 +172,11 @@ function prepareWrite(connection: Connection, t: Tables) {
   const { insertEvents, insertDeliveries, insertQueued } = eventRows(connection, t)
   const count = addCounts(connection)
   const recount = recountCodes(connection)
+  const speedUp = speedUpCodes(connection)
   return (plan: SettlePlan): void => {
     count(plan.counts)
     for (const change of plan.code_counts) recount(change)
+    for (const failed of plan.failed_codes) speedUp(failed)
     credits.store(plan.accounts, plan.entries)
     for (const message of plan.messages) updateMessage(message)
     for (const attempt of plan.attempts) updateAttempt(attempt)

@@ -11,7 +11,7 @@ import {
 } from '../../../rules/decide.ts'
 import { ENDPOINT_COLUMNS, type SubscribedWebhook } from '../../../rules/deliveries.ts'
 import { suppressedAddresses, suppressionKey } from '../../../rules/recipients.ts'
-import type { CodeCountChange } from '../../../rules/settlement.ts'
+import type { CodeCountChange, FailedCode } from '../../../rules/settlement.ts'
 import {
   type CodeState,
   codeKeys,
@@ -321,5 +321,17 @@ export function recountCodes(connection: Connection): (change: CodeCountChange) 
       since: since.getTime(),
       hour: hour.getTime(),
     })
+  }
+}
+
+/** Makes the next channel of a code due, if its last message failed. */
+export function speedUpCodes(connection: Connection): (failed: FailedCode) => void {
+  const update = connection.prepare(
+    `update verifications set fallback_at = @at
+     where workspace_id = @workspace_id and (recipient = @address or other_recipient = @address)
+       and message_id = @message_id and ended_at is null and fallback_at > @at`,
+  )
+  return ({ at, ...of }) => {
+    update.run({ ...of, at: at.getTime() })
   }
 }
