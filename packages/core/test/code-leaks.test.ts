@@ -136,6 +136,12 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (engine) => {
       return { type: 'receipt', about, provider_message_id: message_id, receipt }
     })
     await receive(receipts)
+    // These wait until their message is known, without what may be a code.
+    const early = [reported, called].map(({ message_id }): Report => {
+      const receipt = failureOf(message_id)
+      return { type: 'receipt', about: null, provider_message_id: 'not-known-yet', receipt }
+    })
+    await receive(early)
     const of = { code: approved.code }
     expect(await core.verifications.check(live, approved.verification_id, of)).toMatchObject({
       status: 'approved',
@@ -158,8 +164,10 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (engine) => {
       const { status, error_message } = await core.messages.get(workspaceId, id)
       expect([status, error_message]).toEqual(['failed', expect.stringContaining('••••••••••')])
     }
+    const stored = await rowsOf(url)
+    expect(JSON.stringify(stored['parked_receipts'])).toContain('text:')
     const places = {
-      rows: JSON.stringify(await rowsOf(url)),
+      rows: JSON.stringify(stored),
       archive: gunzipSync((await exported(url, { snapshot: true })).bytes).toString(),
       log: logged.join('\n'),
       events: events.join('\n'),

@@ -8,7 +8,13 @@ import type { MessagePartRow, ParkedReceiptRow } from '../rows/rows.ts'
 import type { Settlement } from '../rules/settlement.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Tracing } from '../runtime/tracing.ts'
-import { codeOf, codeSourceOf, withoutQuotes } from '../secrets/codes.ts'
+import {
+  codeOf,
+  codeSourceOf,
+  mayQuoteCode,
+  withoutNumbers,
+  withoutQuotes,
+} from '../secrets/codes.ts'
 import type { CodeKey } from '../secrets/secrets.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
@@ -25,9 +31,6 @@ interface KnownReceipts {
   suppress?: SuppressionReason
   addresses?: readonly string[]
 }
-
-/** Digits that may be a code, as in a text or as they are read in a call. */
-const MAY_BE_CODE = /\d(?:[, ]*\d){3}/
 
 export function createReportIntake({
   storage,
@@ -56,11 +59,7 @@ export function createReportIntake({
 
   /** The receipts of a message without its code, which a provider may quote in the text of a failure. */
   async function withoutCode({ receipts, ...of }: KnownReceipts): Promise<KnownReceipts> {
-    const texts = receipts.flatMap(({ error_message, recipients = [] }) => [
-      error_message,
-      ...recipients.map((one) => one.error_message),
-    ])
-    if (!texts.some((text) => MAY_BE_CODE.test(text ?? ''))) return { ...of, receipts }
+    if (!receipts.some(mayQuoteCode)) return { ...of, receipts }
     const { workspace_id, message_id } = of.about
     const message = await storage.read.messages.byId(workspace_id, message_id)
     const source = message && codeSourceOf(message.content)
@@ -114,7 +113,13 @@ export function createReportIntake({
     const unknown = unidentified.filter((_, i) => !found[i])
     if (unknown.length > 0) {
       const created_at = runtime.now()
-      const parked = unknown.map((one) => ({ ...one, id: runtime.id(), provider, created_at }))
+      const isCoded = unknown.some(({ receipt }) => mayQuoteCode(receipt))
+      // Without a key, no message has a code.
+      const mayBeCode = isCoded && (await codeKey.known()) !== null
+      const parked = unknown.map(({ provider_message_id, receipt: given }) => {
+        const receipt = mayBeCode ? withoutNumbers(given) : given
+        return { id: runtime.id(), provider, provider_message_id, receipt, created_at }
+      })
       await storage.write(({ parkedReceipts }) => parkedReceipts.park(parked))
     }
     await settle(provider, [...known, ...found.filter((one) => one !== null)])

@@ -70,12 +70,28 @@ interface Said {
 export function withoutQuotes<Of extends Said>(said: Of, code: string): Of {
   // In a call, there is a comma between the digits.
   const quoted = new RegExp([...code].join('[, ]*'), 'g')
-  const masked = <T extends Said>(of: T): T =>
-    typeof of.error_message === 'string'
-      ? { ...of, error_message: of.error_message.replace(quoted, maskOf(code.length)) }
-      : of
+  return withTexts(said, (text) => text.replace(quoted, maskOf(code.length)))
+}
+
+/** Digits that may be a code, as in a text or as they are read in a call. */
+const MAY_BE_CODE = /\d(?:[, ]*\d){3,}/
+
+export function mayQuoteCode({ error_message, recipients = [] }: Said): boolean {
+  const texts = [error_message, ...recipients.map((one) => one.error_message)]
+  return texts.some((text) => MAY_BE_CODE.test(text ?? ''))
+}
+
+/** A receipt with a bullet for each digit that may belong to a code, while its message and so the code are not known. */
+export function withoutNumbers<Of extends Said>(said: Of): Of {
+  const numbers = new RegExp(MAY_BE_CODE, 'g')
+  return withTexts(said, (text) => text.replace(numbers, (found) => found.replace(/\d/g, '•')))
+}
+
+function withTexts<Of extends Said>(said: Of, change: (text: string) => string): Of {
+  const changed = <T extends Said>(of: T): T =>
+    typeof of.error_message === 'string' ? { ...of, error_message: change(of.error_message) } : of
   const { recipients } = said
-  return { ...masked(said), ...(recipients && { recipients: recipients.map(masked) }) }
+  return { ...changed(said), ...(recipients && { recipients: recipients.map(changed) }) }
 }
 
 /** From what the code of a stored content is derived; null for the content of another message. */
