@@ -279,6 +279,35 @@ describe('one-time codes', () => {
       })
     })
 
+    it('says for how long the code is still valid, in each message', async () => {
+      const minutes = () => Number(/(\d+) minutes?\b/.exec(sent.at(-1)?.text ?? '')?.[1])
+      const long = { expires_in: 3600, fallback_after: 600, fallback: [{ channel: 'email', to: EMAIL }] }
+      const { verification_id: id, expires_at } = await start(live, TO, long)
+      await dispatcher.idle()
+      expect(minutes()).toBe(60)
+      clock.step(600_000)
+      await dispatcher.idle()
+      expect([addresses().at(-1), minutes()]).toEqual([EMAIL, 50])
+      clock.step(10 * 60_000 + 1_000)
+      await core.verifications.resend(live, id, { channel: 'sms' })
+      await dispatcher.idle()
+      expect(minutes()).toBe(39)
+      clock.step(39 * 60_000 - 30_000)
+      const last = await core.verifications.resend(live, id, { channel: 'sms' })
+      await dispatcher.idle()
+      expect([minutes(), last.data.expires_at]).toEqual([1, expires_at])
+      const short = { expires_in: 200, fallback: [{ channel: 'voice' }] }
+      await start(live, '+255712345679', short)
+      await dispatcher.idle()
+      expect(minutes()).toBe(3)
+      const end = clock.now().getTime() + 200_000
+      clock.step(WAIT_MS)
+      await dispatcher.idle()
+      // A message is not sent after the end of its code.
+      const rows = editDatabase('select expires_at from messages order by id desc limit 2')
+      expect(rows).toEqual([{ expires_at: end }, { expires_at: end }])
+    })
+
     it('uses the requested language for each, and shows that of the last text', async () => {
       const asked = { channel: 'voice', locale: 'sw', fallback: [{ channel: 'sms' }] }
       const { verification_id: id } = await start(live, TO, asked)

@@ -182,10 +182,9 @@ export function decideCode(
     const next = { ...withoutStep(open), channel, locale, country }
     return { ...planned, verification: withMessage(next, message, at), canceled: null }
   }
-  const end = open.created_at.getTime() + LIMITS.verification_lifetime_s * 1000
-  const asked_ms = at.getTime() + asked.expires_in * 1000
+  const expires_at = endWhenResent(open, asked.expires_in, at)
   const isOther =
-    asked_ms > end ||
+    at.getTime() + asked.expires_in * 1000 > expires_at.getTime() ||
     asked.code_length !== open.code_length ||
     (open.other_recipient !== null && open.other_recipient !== other_recipient)
   if (resends === null && isOther) {
@@ -193,7 +192,6 @@ export function decideCode(
     const verification = withMessage(asked, message, at)
     return { ...planned, verification, canceled: ended(open, 'canceled', at) }
   }
-  const expires_at = new Date(Math.min(end, asked_ms))
   const { fallback } = asked
   const renewed = resends === null ? { options, metadata, fallback, other_recipient } : {}
   const next = { ...open, ...renewed, channel, locale, country, expires_at }
@@ -250,6 +248,16 @@ function withMessage(row: VerificationRow, message: MessageRow, at: Date): Verif
     credits_used: (row.credits_used + message.credits_used) as Units,
     updated_at: at,
   }
+}
+
+/** The end of a code that is sent again: `expires_in` seconds from now, but not beyond the longest life of a code. */
+export function endWhenResent(
+  { created_at }: Pick<VerificationRow, 'created_at'>,
+  expires_in: number,
+  at: Date,
+): Date {
+  const last_ms = created_at.getTime() + LIMITS.verification_lifetime_s * 1000
+  return new Date(Math.min(last_ms, at.getTime() + expires_in * 1000))
 }
 
 /** From what the code of a pending verification is derived. */

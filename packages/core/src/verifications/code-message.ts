@@ -26,7 +26,7 @@ interface CodeText {
 }
 
 /**
- * The content of a message of a verification: its template, or else the built-in text of its language.
+ * The content of a message of a verification, which is made at `created_at` of the row: its template, or else the built-in text of its language.
  * @throws SvcError `validation_error` for a stored template that cannot be used, or that does not have the code.
  */
 export async function codeMessage(
@@ -36,7 +36,7 @@ export async function codeMessage(
 ): Promise<CodeMessage> {
   const { template, domain, app_hash } = row.options
   const mask = maskOf(row.code_length)
-  const minutes = Math.floor(row.expires_in / 60)
+  const minutes = minutesOf(row)
   if (typeof template === 'object') return fromTemplate(reads, row, { channel, brand, template })
   const { codeContent } = await texts()
   const { content, locale } = codeContent({
@@ -58,6 +58,11 @@ export async function codeMessage(
     locale,
     template: null,
   }
+}
+
+/** The whole minutes from now for which the code is valid. A further message has the rest of the time. */
+function minutesOf({ created_at, expires_at }: VerificationRow): number {
+  return Math.max(1, Math.floor((expires_at.getTime() - created_at.getTime()) / 60_000))
 }
 
 /**
@@ -89,7 +94,7 @@ async function fromTemplate(
   { channel, brand, template }: Omit<CodeText, 'has_validity'> & { template: CodeTemplate },
 ): Promise<CodeMessage & { template: UsedTemplate }> {
   const mask = maskOf(row.code_length)
-  const minutes = Math.floor(row.expires_in / 60)
+  const minutes = minutesOf(row)
   // Nothing but {{code}} makes this text: bullets of the template or of a value must not become the code.
   const marker = `\uE000${(row.seed ?? row.id).slice(-MARKER_LENGTH)}`
   const variables = { ...template.variables, code: marker, brand, minutes }

@@ -44,6 +44,7 @@ import {
   type CodeRefusal,
   codeWindows,
   ended,
+  endWhenResent,
   isPending,
   isRecent,
   isSameStep,
@@ -236,7 +237,7 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
         // A code that is not valid any more is not sent.
         schedule: {
           scheduled_at: null,
-          expires_at: new Date(at.getTime() + row.expires_in * 1000),
+          expires_at: row.expires_at,
           // Quiet hours do not defer codes.
           deferred_until: null,
         },
@@ -408,7 +409,7 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
     }
   }
 
-  /** A further message of a verification. @throws SvcError if it has no address for the channel. */
+  /** A further message of a verification; the next channel does not extend its life. @throws SvcError if it has no address for the channel. */
   async function askedAgain(
     row: VerificationRow,
     channel: Channel,
@@ -424,11 +425,13 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
       )
     }
     const country = isMail ? null : (row.country ?? (await countryOf(address)))
+    const at = runtime.now()
+    const expires_at = more.is_fallback ? row.expires_at : endWhenResent(row, row.expires_in, at)
     return {
       ...more,
       channel,
       recipient: isMail ? (options.to ?? address) : address,
-      row: { ...row, country, created_at: runtime.now() },
+      row: { ...row, country, created_at: at, expires_at },
       resends: row.id,
     }
   }
