@@ -1100,6 +1100,30 @@ describe('one-time codes', () => {
       expect(sent.at(-1)?.text).toMatch(/^Ihr Code: \d{6}$/)
     })
 
+    it('has the default language of the template, unless the request names one', async () => {
+      const variants = [
+        variant('sms', { text: 'Code: {{code}}' }),
+        variant('sms', { text: 'Ihr Code: {{code}}' }, 'de'),
+        variant('voice', { text: 'Code: {{code}}' }),
+        variant('voice', { text: 'Anruf: {{code}}' }, 'de'),
+      ]
+      const german = { name: 'login', default_locale: 'de', variants }
+      await core.templates.create(workspaceId, german as never)
+      await core.templates.publish(workspaceId, 'login')
+      const template = { name: 'login' }
+      const { verification_id: id } = await start(live, TO, { template })
+      await dispatcher.idle()
+      expect(sent.at(-1)?.text).toMatch(/^Ihr Code: /)
+      expect(await core.verifications.get(workspaceId, id)).toMatchObject({ locale: 'de' })
+      clock.step(31_000)
+      await core.verifications.resend(live, id, { channel: 'voice' })
+      await dispatcher.idle()
+      expect(sent.at(-1)?.text).toMatch(/^Anruf: /)
+      await start(live, '+255712345679', { template, locale: 'en' })
+      await dispatcher.idle()
+      expect(sent.at(-1)?.text).toMatch(/^Code: /)
+    })
+
     it('puts the code nowhere but in the place of {{code}}', async () => {
       const bullets = '•'.repeat(6)
       await publish('login', variant('sms', { text: `{{code}} {{name}} ${bullets} • ok` }))

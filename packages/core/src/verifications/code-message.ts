@@ -98,7 +98,8 @@ async function fromTemplate(
   // Nothing but {{code}} makes this text: bullets of the template or of a value must not become the code.
   const marker = `\uE000${(row.seed ?? row.id).slice(-MARKER_LENGTH)}`
   const variables = { ...template.variables, code: marker, brand, minutes }
-  const use = { ...template, locale: row.locale, variables }
+  // Without a requested language, the template has its own.
+  const use = { ...template, locale: row.options.locale, variables }
   const source = await sourceOf(reads, row.workspace_id, { channel, template: use })
   const request = { to: row.recipient, channel, template: use } as TemplateRequest
   const { content: marked } = filledRequest(request, source)

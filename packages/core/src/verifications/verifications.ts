@@ -468,7 +468,7 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
       locale: locale ?? 'en',
       options: {
         ...(mail?.includes('@') && { to: mail }),
-        ...{ from, locale: locale ?? 'en', template, domain, app_hash },
+        ...{ from, locale, template, domain, app_hash },
         ...(fallback.length > 0 && { fallback_after }),
       },
       status: 'pending',
