@@ -281,7 +281,11 @@ describe('one-time codes', () => {
 
     it('says for how long the code is still valid, in each message', async () => {
       const minutes = () => Number(/(\d+) minutes?\b/.exec(sent.at(-1)?.text ?? '')?.[1])
-      const long = { expires_in: 3600, fallback_after: 600, fallback: [{ channel: 'email', to: EMAIL }] }
+      const long = {
+        expires_in: 3600,
+        fallback_after: 600,
+        fallback: [{ channel: 'email', to: EMAIL }],
+      }
       const { verification_id: id, expires_at } = await start(live, TO, long)
       await dispatcher.idle()
       expect(minutes()).toBe(60)
@@ -791,11 +795,15 @@ describe('one-time codes', () => {
     await expect
       .poll(() => paused)
       .toEqual([expect.objectContaining({ country: 'TZ', sent: 50, approved: 0 })])
+    const [{ ends_at }] = paused as [{ ends_at: Date }]
+    const until = `The pause ends at ${ends_at.toISOString()}`
+    await expect(start(live, '+255788888888')).rejects.toThrow(until)
     expect(await start(live, '+4915112345678')).toMatchObject({ status: 'pending' })
     expect(await core.verifications.pauses(workspaceId)).toMatchObject([{ country: 'TZ' }])
     const stats = () => core.verifications.stats(workspaceId, {})
     const [pause] = (await stats()).paused
     expect(pause).toMatchObject({ country: 'TZ', is_active: true, sent: 50, approved: 0 })
+    expect(pause?.ends_at).toEqual(ends_at)
     expect(await core.verifications.pauses(workspaceId)).toEqual([pause])
     expect((await core.overviews.troubles(10)).paused_countries).toMatchObject([
       { workspace_id: workspaceId, country: 'TZ', is_active: true },

@@ -481,7 +481,7 @@ async function showStats(
     const counts = `${approved} of ${sent} messages were approved`
     output.note(
       is_active
-        ? `${country} is paused since ${paused_at}, at most until ${ends_at}: ${counts}. svc verify allow ends the pause.`
+        ? `${country} is paused since ${paused_at}, until ${ends_at} or until codes are approved: ${counts}. svc verify allow ends the pause.`
         : `The pause of ${country} has ended. It began at ${paused_at}, when ${counts}.`,
     )
   }

@@ -1157,6 +1157,8 @@ export interface VerificationPausedData {
   country: string
   sent: number
   approved: number
+  /** When the pause ends by itself: approvals, or the operator, end it earlier. */
+  ends_at: string
   livemode: boolean
   occurred_at: string
 }
@@ -1746,7 +1748,7 @@ export interface VerificationsStartBody {
   channel: Channel
   /** The sender, as in a send. The settings of the provider decide which are allowed. */
   from?: string | undefined
-  /** The language of the text. A language without a text gets English. */
+  /** The language of the text. A language without a text gets English. Default: English, or the default of a stored template. */
   locale?: string | undefined
   code_length?: number | undefined
   /** Seconds for which the code is valid. */
@@ -1860,7 +1862,7 @@ export interface VerificationsStatsData {
     paused_at: string
     /** Whether codes are still refused. False: the pause has ended. */
     is_active: boolean
-    /** The latest end: approvals, or the operator, end the pause earlier. */
+    /** When the pause ends by itself: approvals, or the operator, end it earlier. If it has ended: the latest end that it could have. */
     ends_at: string
     /** Messages with codes. */
     sent: number

@@ -291,6 +291,39 @@ describe('the limits of an address and of a network', () => {
   })
 })
 
+describe('a pause of a country', () => {
+  const hourAfter = (at: Date, hours: number) =>
+    new Date((Math.floor(at.getTime() / HOUR_MS) + hours) * HOUR_MS)
+  /** The stated end. Requests are refused until then, and not from then on. */
+  function endOf(one: ReturnType<typeof service>): Date {
+    const first = one.ask({ recipient: number(900) })
+    if (first.outcome !== 'country_paused') throw new Error(first.outcome)
+    one.clock.step(first.ends_at.getTime() - one.clock.now().getTime() - 1)
+    const last = one.ask({ recipient: number(901) })
+    expect(last).toMatchObject({ outcome: 'country_paused', ends_at: first.ends_at })
+    one.clock.step(1)
+    expect(one.ask({ recipient: number(902) }).outcome).toBe('planned')
+    return first.ends_at
+  }
+
+  it('ends when its messages are a day old', () => {
+    const one = service()
+    const at = one.clock.now()
+    for (let n = 0; n < 50; n++) one.ask({ recipient: number(n) })
+    expect(endOf(one)).toEqual(hourAfter(at, 25))
+  })
+
+  it('ends after two hours if enough of the messages of the day were approved', () => {
+    const one = service()
+    for (let n = 0; n < 40; n++)
+      one.approve(plannedOf(one.ask({ recipient: number(n) })).verification)
+    one.clock.step(3 * HOUR_MS)
+    const at = one.clock.now()
+    for (let n = 100; n < 150; n++) one.ask({ recipient: number(n) })
+    expect(endOf(one)).toEqual(hourAfter(at, 2))
+  })
+})
+
 describe('a country that an operator allows', () => {
   it('is paused again after that time, by what was counted since then', () => {
     const one = service()

@@ -109,7 +109,7 @@ export type CodeRefusal =
   | { outcome: 'code_country'; country: string; countries: readonly string[] }
   | { outcome: 'code_credits'; required: Units; limit: Units; spent: Units }
   /** `counts`: the counts that are the reason; null if the pause was announced in the last day. */
-  | { outcome: 'country_paused'; country: string; counts: Tally | null }
+  | { outcome: 'country_paused'; country: string; counts: Tally | null; ends_at: Date }
 
 /** The verification of an accepted request as it is stored, and the one that ended with it. */
 export interface CodePlan {
@@ -365,20 +365,39 @@ function pauseOf(
 ): CodeRefusal | null {
   const pause = pauses.get(key)
   if (pause?.allowed_until && at < pause.allowed_until) return null
-  const tally = failingTally(pause, counts.get(key) ?? [], at)
+  const counted = counts.get(key) ?? []
+  const tally = failingTally(pause, counted, at)
   if (tally === null) return null
+  const ends_at = endOfFailure(pause, counted, at)
   const isAnnounced = pause?.allowed_until === null && isRecent(pause, at)
-  return { outcome: 'country_paused', country, counts: isAnnounced ? null : tally }
+  return { outcome: 'country_paused', country, counts: isAnnounced ? null : tally, ends_at }
 }
 
-/** Whether a noted pause still refuses codes. `counts`: those of its country, since `codeWindows(at).counts`. */
-export function isPaused(
+/**
+ * The time at which a noted pause ends without an approval; null: it refuses no codes any more. `counts`: those of its country,
+ * since `codeWindows(at).counts`.
+ */
+export function endOfPause(
   pause: Pick<VerificationPauseRow, 'allowed_until'>,
   counts: readonly VerificationCountRow[],
   at: Date,
-): boolean {
-  if (pause.allowed_until && at < pause.allowed_until) return false
-  return failingTally(pause, counts, at) !== null
+): Date | null {
+  if (pause.allowed_until && at < pause.allowed_until) return null
+  const end = endOfFailure(pause, counts, at)
+  return end > at ? end : null
+}
+
+/** The first whole hour in which enough of the messages without an approval are forgotten; `at` if they are already. */
+function endOfFailure(
+  pause: Pick<VerificationPauseRow, 'allowed_until'> | undefined,
+  counts: readonly VerificationCountRow[],
+  at: Date,
+): Date {
+  let end = at
+  while (failingTally(pause, counts, end) !== null) {
+    end = new Date((Math.floor(end.getTime() / HOUR_MS) + 1) * HOUR_MS)
+  }
+  return end
 }
 
 /** The counts of a window with too few approvals; null: none. */

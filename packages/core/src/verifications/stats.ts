@@ -9,10 +9,7 @@ import type { Reads } from '../storage/ports/stores.ts'
 /** The counts of a country in a period. */
 type CountryCounts = Omit<VerificationCountRow, 'workspace_id' | 'hour'>
 
-/** A pause looks at the counts of a day and the hour before it, which do not grow while it lasts. */
-export const PAUSE_MAX_MS = 25 * HOUR_MS
-
-export function wholeHour(at: Date): Date {
+function wholeHour(at: Date): Date {
   return new Date(Math.floor(at.getTime() / HOUR_MS) * HOUR_MS)
 }
 

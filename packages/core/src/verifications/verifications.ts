@@ -61,7 +61,7 @@ import { codeMessage, pinnedTemplate } from './code-message.ts'
 import { announce, cancelMessages } from './ends.ts'
 import type { FallBack } from './fallbacks.ts'
 import { withState } from './pauses.ts'
-import { funnelOf, PAUSE_MAX_MS, statsOf, statsSince, wholeHour } from './stats.ts'
+import { funnelOf, statsOf, statsSince } from './stats.ts'
 
 type Started = Data<typeof endpoints.start>
 type Checked = Data<typeof endpoints.check>
@@ -315,7 +315,7 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
   /** Pauses a country whose codes are not approved, with an event, once. */
   async function pause(
     { workspace_id }: KeyIdentity,
-    { country, counts }: { country: string; counts: Tally | null },
+    { country, counts, ends_at }: { country: string; counts: Tally | null; ends_at: Date },
     at: Date,
   ): Promise<void> {
     if (counts === null) return
@@ -325,7 +325,7 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
       await announce(stores, runtime.id, {
         event: 'verification.paused',
         workspace_id,
-        data: { country, ...counts, livemode: true, occurred_at: at },
+        data: { country, ...counts, ends_at, livemode: true, occurred_at: at },
       })
       return true
     })
@@ -629,8 +629,7 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
       const pauses = await withState(storage, stored, now)
       return pauses
         .filter((one) => one.allowed_until === null && isRecent(one, now))
-        .map(({ country, paused_at, is_active, sent, approved }) => {
-          const ends_at = new Date(wholeHour(paused_at).getTime() + PAUSE_MAX_MS)
+        .map(({ country, paused_at, is_active, ends_at, sent, approved }) => {
           return { country, paused_at, is_active, ends_at, sent, approved }
         })
     },
@@ -764,7 +763,7 @@ function refusedCode<Result extends { outcome: string }>(
     case 'country_paused':
       throw new SvcError(
         'forbidden',
-        `One-time codes to ${refusal.country === NO_COUNTRY ? 'numbers of no known country' : countryName(refusal.country)} are paused, because too few of them were approved. Please contact support.`,
+        `One-time codes to ${refusal.country === NO_COUNTRY ? 'numbers of no known country' : countryName(refusal.country)} are paused, because too few of them were approved. The pause ends at ${refusal.ends_at.toISOString()}, or when some are approved. Please contact support.`,
         { reason: 'codes_paused' },
       )
     default:

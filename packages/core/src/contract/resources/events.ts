@@ -87,6 +87,9 @@ const verificationPaused = z
     country: z.string().meta({ description: 'ISO 3166-1, or `ZZ` for numbers of no country.' }),
     sent: z.int().min(0),
     approved: z.int().min(0),
+    ends_at: timestamp.meta({
+      description: 'When the pause ends by itself: approvals, or the operator, end it earlier.',
+    }),
     livemode,
     occurred_at: timestamp,
   })
@@ -262,6 +265,7 @@ export const EVENTS = {
       country: 'TZ',
       sent: 50,
       approved: 0,
+      ends_at: '2026-05-05T10:00:00.000Z',
       livemode: true,
       occurred_at: '2026-05-04T09:41:00.000Z',
     },

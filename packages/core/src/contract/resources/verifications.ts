@@ -205,7 +205,8 @@ const startRequest = z
     }),
     locale: text(LIMITS.language_length).optional().meta({
       example: 'de-AT',
-      description: 'The language of the text. A language without a text gets English.',
+      description:
+        'The language of the text. A language without a text gets English. Default: English, or the default of a stored template.',
     }),
     code_length: z.int().min(4).max(10).default(6),
     expires_in: z.int().min(60).max(LIMITS.verification_lifetime_s).default(600).meta({
@@ -364,7 +365,8 @@ const stats = z.object({
           description: 'Whether codes are still refused. False: the pause has ended.',
         }),
         ends_at: timestamp.meta({
-          description: 'The latest end: approvals, or the operator, end the pause earlier.',
+          description:
+            'When the pause ends by itself: approvals, or the operator, end it earlier. If it has ended: the latest end that it could have.',
         }),
         ...counts,
       }),

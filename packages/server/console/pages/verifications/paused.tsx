@@ -10,8 +10,8 @@ function PauseText({ country, paused_at, ends_at, sent, approved }: PausedCountr
   return (
     <>
       Codes to {countryName(country)} are paused: {number(approved)} of {number(sent)} messages were
-      approved, so bots may request them. The pause began <Time at={paused_at} />. Approvals end it;
-      the latest end is <Time at={ends_at} exact />.
+      approved, so bots may request them. The pause began <Time at={paused_at} />, and ends{' '}
+      <Time at={ends_at} exact /> if approvals do not end it earlier.
     </>
   )
 }
