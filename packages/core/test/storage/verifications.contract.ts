@@ -264,7 +264,9 @@ export function verificationsContract(open: OpenStorage): void {
     await bench.storage.hot.cancel({ workspace_id: id, message_ids, at })
     await bench.callback(only(reported.messages), 'sent')
     await bench.callback(only(reported.messages), 'failed')
-    const failed = [canceled, reported, toMail, toOther].map((of) => of.code?.verification.recipient)
+    const failed = [canceled, reported, toMail, toOther].map(
+      (of) => of.code?.verification.recipient,
+    )
     expect((await due()).sort()).toEqual(failed.map((one) => [one, 'failed']).sort())
     expect(await stored(canceled)).toMatchObject({ fallback: ['voice'], fallback_at: at })
     // A later failure of the same message does not defer it.

@@ -20,7 +20,14 @@ import { type ClockSteps, type GivenLanes, queueDeliveries } from '../../queuein
 import { CONVERSATION_CONFLICT } from '../../stores/conversations.ts'
 import type { Connection } from '../engine/connection.ts'
 import { insertInto, namesOf, selectFrom, updateOf } from '../engine/rows.ts'
-import { addCounts, creditRows, eventRows, prepareEventLog, recountCodes, speedUpCodes } from './shared-rows.ts'
+import {
+  addCounts,
+  creditRows,
+  eventRows,
+  prepareEventLog,
+  recountCodes,
+  speedUpCodes,
+} from './shared-rows.ts'
 
 /** The verbs `settle` and `cancel` on SQLite: look up, plan, write, inside the writer's transaction. */
 export function prepareSettle(
