@@ -1,6 +1,7 @@
 import type { ErrorCode, ErrorReason } from '../contract/errors.ts'
 import type { Units } from '../contract/fields/units.ts'
 import type { CallbackReading, LookupResult, Outcome } from '../contract/outside/provider.ts'
+import type { ApiKeyMode } from '../contract/resources/api-keys.ts'
 import type { Channel } from '../contract/resources/content.ts'
 import type { MessageStatus } from '../contract/resources/message.ts'
 
@@ -51,13 +52,13 @@ export interface Telemetry {
   /** A send or bulk was refused; after `internal_error` it may have been accepted. */
   refused(channel: Channel, code: ErrorCode): void
   /** A code was requested, also while one was pending; fallbacks and repetitions of a request are not counted. */
-  codeStarted(channel: Channel): void
+  codeStarted(channel: Channel, mode: ApiKeyMode): void
   /** A code was refused by one of the limits of one-time codes. */
-  codeRefused(reason: ErrorReason): void
+  codeRefused(reason: ErrorReason, mode: ApiKeyMode): void
   /** A code was checked. */
-  codeChecked(result: CodeCheckResult): void
+  codeChecked(result: CodeCheckResult, mode: ApiKeyMode): void
   /** A verification was approved, by its code or without it; the approval is on disk. */
-  codeApproved(channel: Channel): void
+  codeApproved(channel: Channel, mode: ApiKeyMode): void
   /** Messages reached a status, which is on disk. A message may reach several statuses. */
   reached(channel: Channel, status: MessageStatus, messages: number): void
   /** A message was refunded; the refund is on disk. */

@@ -357,10 +357,10 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
         at,
       },
     ])
-    runtime.telemetry?.codeChecked(checked?.status ?? 'not_found')
+    runtime.telemetry?.codeChecked(checked?.status ?? 'not_found', mode)
     if (!checked) throw new SvcError('not_found', NOT_FOUND)
     const { status, verification } = checked
-    if (status === 'approved') runtime.telemetry?.codeApproved(verification.channel)
+    if (status === 'approved') runtime.telemetry?.codeApproved(verification.channel, mode)
     // The only message of a code that was given was sent.
     const mayWait = status !== 'approved' || (verification.messages?.length ?? 1) > 1
     const endsNow = verification.ended_at?.getTime() === at.getTime()
@@ -585,7 +585,7 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
         { workspace_id, livemode, of: { id }, isRight, at: runtime.now() },
       ])
       if (checked?.status !== 'approved') throw overError(checked?.verification ?? null)
-      runtime.telemetry?.codeApproved(checked.verification.channel)
+      runtime.telemetry?.codeApproved(checked.verification.channel, livemode ? 'live' : 'test')
       await cancelMessages(parts, checked.verification)
       return shownVerification(checked.verification, runtime.now())
     },
@@ -665,14 +665,14 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
         const { is_sent = false, ...result } = await send(identity, asked, options)
         isSent = is_sent
         if (asked.resends === null && !result.replayed) {
-          runtime.telemetry?.codeStarted(asked.channel)
+          runtime.telemetry?.codeStarted(asked.channel, identity.mode)
         }
         return result
       },
       ({ message_id }) => ({ message_ids: isSent ? [message_id] : [], bulk_id: null }),
     ).catch((error: unknown) => {
       const reason = error instanceof SvcError ? error.reason : undefined
-      if (reason) runtime.telemetry?.codeRefused(reason)
+      if (reason) runtime.telemetry?.codeRefused(reason, identity.mode)
       throw error
     })
   }

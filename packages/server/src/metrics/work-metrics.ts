@@ -1,5 +1,6 @@
 import { CODE_CHECK_RESULTS, DELIVERY_OUTCOMES, type Telemetry } from '@svc/core'
 import {
+  API_KEY_MODES,
   CHANNELS,
   ERROR_REASONS,
   ERRORS,
@@ -114,54 +115,56 @@ function acceptMetrics(registry: Registry) {
 }
 
 function codeMetrics(registry: Registry) {
+  const inModes = (values: readonly string[]) =>
+    values.flatMap((value) => API_KEY_MODES.map((mode) => [value, mode]))
   const starts = counter(
     registry,
     {
       name: 'svc_verification_starts_total',
       help: 'Requests for one-time codes that were accepted.',
-      labels: ['channel'],
+      labels: ['channel', 'mode'],
     },
-    CHANNELS.map((channel) => [channel]),
+    inModes(CHANNELS),
   )
   const refusals = counter(
     registry,
     {
       name: 'svc_verification_refusals_total',
       help: 'Messages with one-time codes that a limit of codes refused.',
-      labels: ['reason'],
+      labels: ['reason', 'mode'],
     },
-    ERROR_REASONS.map((reason) => [reason]),
+    inModes(ERROR_REASONS),
   )
   const checks = counter(
     registry,
     {
       name: 'svc_verification_checks_total',
       help: 'Checks of one-time codes, by their result.',
-      labels: ['result'],
+      labels: ['result', 'mode'],
     },
-    CODE_CHECK_RESULTS.map((result) => [result]),
+    inModes(CODE_CHECK_RESULTS),
   )
   const approvals = counter(
     registry,
     {
       name: 'svc_verification_approvals_total',
       help: 'Verifications that were approved, by the channel of their last message.',
-      labels: ['channel'],
+      labels: ['channel', 'mode'],
     },
-    CHANNELS.map((channel) => [channel]),
+    inModes(CHANNELS),
   )
   return {
-    codeStarted: (channel) => {
-      starts(channel).value += 1
+    codeStarted: (channel, mode) => {
+      starts(channel, mode).value += 1
     },
-    codeRefused: (reason) => {
-      refusals(reason).value += 1
+    codeRefused: (reason, mode) => {
+      refusals(reason, mode).value += 1
     },
-    codeChecked: (result) => {
-      checks(result).value += 1
+    codeChecked: (result, mode) => {
+      checks(result, mode).value += 1
     },
-    codeApproved: (channel) => {
-      approvals(channel).value += 1
+    codeApproved: (channel, mode) => {
+      approvals(channel, mode).value += 1
     },
   } satisfies Partial<Telemetry>
 }
