@@ -467,6 +467,22 @@ describe('one-time codes', () => {
     })
   })
 
+  it('has the sender of each start for its channel only', async () => {
+    const senders = () =>
+      editDatabase('select channel, sender from messages order by id').map((row) =>
+        Object.values(row as object).join(' '),
+      )
+    const { verification_id: id } = await start(live, TO, { from: 'Acme' })
+    clock.step(31_000)
+    const again = { to: TO, channel: 'voice', from: '+255222000000' } as const
+    expect((await core.verifications.start(live, again)).data.verification_id).toBe(id)
+    clock.step(61_000)
+    await core.verifications.resend(live, id, { channel: 'sms' })
+    clock.step(121_000)
+    await core.verifications.resend(live, id, { channel: 'voice' })
+    expect(senders()).toEqual(['sms Acme', 'voice +255222000000', 'sms ', 'voice +255222000000'])
+  })
+
   it('costs nothing and sends nothing while a code was just sent', async () => {
     const first = await start(live)
     const second = await start(live)

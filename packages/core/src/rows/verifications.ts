@@ -9,6 +9,8 @@ export interface CodeOptions {
   /** An e-mail address as it was given; `recipient` or `other_recipient` has it in lower case. */
   to?: string | undefined
   from?: string | undefined
+  /** The channel of the sender `from`; absent in older rows: that of the first message. */
+  from_channel?: Channel | undefined
   /** The requested language; absent: none was, or the row is of an older version. The column has that of the last text. */
   locale?: string | undefined
   /** The name of an approved template for WhatsApp, or a stored template with its version. */

@@ -31,8 +31,10 @@ export interface CodeRequest {
 export interface CodeState {
   /** The verifications of an address in the last day, newest first. */
   recent: Map<string, VerificationRow[]>
-  /** The verifications in the last day with a second address that gets a message: it is their first or second one. */
-  others: Map<string, OfAddress[]>
+  /** The verifications in the last day whose second address gets a message of a request. */
+  seconds: Map<string, OfAddress[]>
+  /** Those whose first address gets a message as the second one of another verification. */
+  firsts: Map<string, OfAddress[]>
   /** How many verifications of a mode a network of clients started in the last hour. */
   started: Map<string, number>
   /** The counts of a country in the last day. */
@@ -53,7 +55,8 @@ export interface CodeLimits {
 export function emptyCodeState(): CodeState {
   return {
     recent: new Map(),
-    others: new Map(),
+    seconds: new Map(),
+    firsts: new Map(),
     started: new Map(),
     counts: new Map(),
     pauses: new Map(),
@@ -87,16 +90,17 @@ export function codeKeys(of: {
 }
 
 /** What says when a verification had messages to one of its addresses. */
-export type OfAddress = Pick<VerificationRow, 'id' | 'recipient' | 'sent_at' | 'messages'>
+export type OfAddress = Pick<VerificationRow, 'id' | 'sent_at' | 'messages'>
 
-/** The second address of a verification if a message of the channel goes there, with the key of `others`; else null. */
-export function secondAddress(
+/** The address of a verification that gets a message of the channel, with its key in the maps of a state. */
+export function addressOf(
   of: Parameters<typeof codeKeys>[0] & Pick<VerificationRow, 'other_recipient'>,
   channel: MessageRow['channel'],
-): { address: string; key: string } | null {
-  const { other_recipient: address } = of
-  if (address === null || address.includes('@') !== (channel === 'email')) return null
-  return { address, key: codeKeys({ ...of, recipient: address }).address }
+): { address: string; key: string; is_second: boolean } {
+  const { recipient, other_recipient: other } = of
+  const is_second = other !== null && other.includes('@') === (channel === 'email')
+  const address = is_second ? other : recipient
+  return { address, key: codeKeys({ ...of, recipient: address }).address, is_second }
 }
 
 export type CodeRefusal =
@@ -161,11 +165,8 @@ export function decideCode(
   const refused =
     countryLimit(asked.workspace_id, number ?? asked.country, state) ??
     (newest && newest.status !== 'approved' && !is_fallback ? cooldownOf(newest, at) : null) ??
-    addressLimit(
-      recent.flatMap(({ sent_at }) => sent_at),
-      at,
-    ) ??
-    secondAddressLimit(asked, message, state) ??
+    addressLimit(recent.flatMap(sendsOf), at) ??
+    addressLimit(sendsTo(asked, message, state), at) ??
     (resends === null && keys.network !== null ? networkLimit(state, keys.network) : null) ??
     (keys.country === null ? null : pauseOf(asked.country as string, state, keys.country, at)) ??
     creditLimit(message, state)
@@ -211,11 +212,14 @@ export function applyCode(
   const others = recent.filter(({ id }) => id !== verification.id)
   const kept = others.map((one) => (one.id === canceled?.id ? canceled : one))
   state.recent.set(address, [verification, ...kept])
-  for (const recipient of [verification.recipient, verification.other_recipient]) {
-    if (recipient === null) continue
-    const { address: key } = codeKeys({ ...verification, recipient })
-    const known = state.others.get(key)?.filter(({ id }) => id !== verification.id)
-    if (known) state.others.set(key, [verification, ...known])
+  const { other_recipient: other } = verification
+  const second = other && codeKeys({ ...verification, recipient: other }).address
+  for (const [map, key] of [
+    [state.firsts, address],
+    [state.seconds, second],
+  ] as const) {
+    const known = key && map.get(key)?.filter(({ id }) => id !== verification.id)
+    if (known) map.set(key, [verification, ...known])
   }
   if (isNew && network) state.started.set(network, (state.started.get(network) ?? 0) + 1)
   if (count && country) state.counts.set(country, withCount(state.counts.get(country) ?? [], count))
@@ -334,22 +338,20 @@ function addressLimit(sent_at: readonly number[], at: Date): CodeRefusal | null 
   return null
 }
 
-function secondAddressLimit(
-  asked: VerificationRow,
-  { channel, created_at: at }: MessageRow,
-  { others }: CodeState,
-): CodeRefusal | null {
-  const second = secondAddress(asked, channel)
-  if (second === null) return null
-  const isMail = second.address.includes('@')
-  const sent = (others.get(second.key) ?? []).flatMap(({ recipient, sent_at, messages }) =>
-    recipient === second.address
-      ? sent_at
-      : (messages ?? [])
-          .filter((message) => (message.channel === 'email') === isMail)
-          .map((message) => message.sent_at),
-  )
-  return addressLimit(sent, at)
+function sendsOf({ sent_at }: Pick<VerificationRow, 'sent_at'>): number[] {
+  return sent_at
+}
+
+/** The times of messages with codes to the address of a message, also as the second address of a verification. */
+function sendsTo(asked: VerificationRow, message: MessageRow, state: CodeState): number[] {
+  const { key, is_second } = addressOf(asked, message.channel)
+  const isMail = message.channel === 'email'
+  const firsts = (is_second ? state.firsts : state.recent).get(key) ?? []
+  const asSecond = (state.seconds.get(key) ?? []).flatMap(({ messages }) => messages ?? [])
+  return [
+    ...firsts.flatMap(sendsOf),
+    ...asSecond.filter(({ channel }) => (channel === 'email') === isMail).map((one) => one.sent_at),
+  ]
 }
 
 function networkLimit({ started }: CodeState, network: string): CodeRefusal | null {

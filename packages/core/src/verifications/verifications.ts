@@ -468,7 +468,8 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
       locale: locale ?? 'en',
       options: {
         ...(mail?.includes('@') && { to: mail }),
-        ...{ from, locale, template, domain, app_hash },
+        ...(from !== undefined && { from, from_channel: channel }),
+        ...{ locale, template, domain, app_hash },
         ...(fallback.length > 0 && { fallback_after }),
       },
       status: 'pending',
@@ -692,12 +693,13 @@ function startedOf(row: VerificationRow, credits_used: Units): Started {
   }
 }
 
-/** The sender of a message; the given one is that of the first channel. */
+/** The sender of a message; the given one is that of the channel of the start. */
 function senderFor(
   { options, channel: last, messages }: VerificationRow,
   channel: Channel,
 ): string | undefined {
-  return channel === (messages?.[0]?.channel ?? last) ? options.from : undefined
+  const its = options.from_channel ?? messages?.[0]?.channel ?? last
+  return channel === its ? options.from : undefined
 }
 
 /** The address that a channel of a verification sends to, as it is stored. */

@@ -323,7 +323,30 @@ export function verificationsContract(open: OpenStorage): void {
     ])
     const other = asking(id, { recipient: 'zoe@example.com', other_recipient: '+255712345671' })
     expect(await outcomes([other])).toEqual(['accepted'])
+    // The address itself may not ask for more either, but one with e-mails only may.
+    const own = asking(id, { recipient: second.other_recipient })
+    expect(await outcomes([own])).toEqual(['code_limit'])
+    const [mailed] = begun.map(({ code }) => code?.verification.recipient as string)
+    const asks = asking(id, { recipient: '+255712345672', other_recipient: mailed as string })
+    expect(await outcomes([asks])).toEqual(['accepted'])
+    const tested = asking(id, { recipient: second.other_recipient, livemode: false })
+    expect(await outcomes([{ ...tested, debit: null }])).toEqual(['accepted'])
     await bench.reopen()
+  })
+
+  it('is limited for an address that is the first and the second one in one batch', async () => {
+    const id = await bench.workspace(units(50_000_000))
+    const address = '+255712345670'
+    const own = asking(id, { recipient: address })
+    const asSecond = (n: number) =>
+      asking(id, { recipient: `asha${n}@example.com`, country: null, other_recipient: address })
+    const max = LIMITS.verification_sends_per_hour
+    const all = [own, ...Array.from({ length: max }, (_, n) => asSecond(n))]
+    expect(await outcomes(all)).toEqual([...Array(max).fill('accepted'), 'code_limit'])
+    await cancel((await stored(own)) as VerificationRow)
+    bench.clock.step(LIMITS.verification_cooldown_s * 1000)
+    expect(await outcomes([asSecond(max + 1)])).toEqual(['code_limit'])
+    expect(await outcomes([asking(id, { recipient: address })])).toEqual(['code_limit'])
   })
 
   it('is limited for an address in an hour', async () => {

@@ -25,6 +25,7 @@ import { ENDPOINT_COLUMNS, type FanOut, type SubscribedWebhook } from '../../../
 import { suppressedAddresses, suppressionKey } from '../../../rules/recipients.ts'
 import type { CodeCountChange, FailedCode } from '../../../rules/settlement.ts'
 import {
+  addressOf,
   type CodeState,
   codeKeys,
   codeLimitsOf,
@@ -32,7 +33,6 @@ import {
   countedAt,
   emptyCodeState,
   type OfAddress,
-  secondAddress,
 } from '../../../rules/verify.ts'
 import type { Clock } from '../../queueing.ts'
 import { type RowsStatement, statement, type Transaction } from '../engine/database.ts'
@@ -300,16 +300,17 @@ const findRecent = statement<VerificationRow>(
 )
 
 // All messages of a workspace with codes are accepted under its account's lock, so these need no lock of their own.
-const findOthers = statement<
-  OfAddress & Pick<VerificationRow, 'workspace_id' | 'livemode'> & { address: string }
->(
-  'find_verifications_of_second_addresses',
-  `select v.workspace_id, v.livemode, r.address, v.id, v.recipient, v.sent_at, v.messages
-   from unnest($1::text[], $2::text[], $3::boolean[]) r(workspace_id, address, livemode)
-   join verifications v on v.workspace_id = r.workspace_id and v.livemode = r.livemode
-     and (v.recipient = r.address or v.other_recipient = r.address)
-   where v.created_at > $4`,
-)
+const sendsTo = (name: string, column: 'recipient' | 'other_recipient') =>
+  statement<OfAddress & Pick<VerificationRow, 'workspace_id' | 'livemode'> & { address: string }>(
+    name,
+    `select v.workspace_id, v.livemode, r.address, v.id, v.sent_at, v.messages
+     from unnest($1::text[], $2::text[], $3::boolean[]) r(workspace_id, address, livemode)
+     join verifications v on v.workspace_id = r.workspace_id and v.livemode = r.livemode
+       and v.${column} = r.address
+     where v.created_at > $4`,
+  )
+const findFirsts = sendsTo('find_verifications_of_first_addresses', 'recipient')
+const findSeconds = sendsTo('find_verifications_of_second_addresses', 'other_recipient')
 
 const findStarted = statement<
   Pick<VerificationRow, 'workspace_id' | 'client_network' | 'livemode'> & { started: number }
@@ -366,15 +367,25 @@ export async function findCodes(
     rows.map((row) => row[name])
   const [addresses, networks, countries] = [unique('address'), unique('network'), unique('country')]
   const named = [column(countries, 'workspace_id'), column(countries, 'country')]
-  const seconds = new Map(
-    requests.flatMap(({ code, messages: [message] }) => {
-      const of = code?.verification
-      const second = of && message ? secondAddress(of, message.channel) : null
-      return of && second ? [[second.key, { of, address: second.address }] as const] : []
-    }),
-  )
+  const targets = new Map<string, { of: VerificationRow } & ReturnType<typeof addressOf>>()
+  for (const { code, messages } of requests) {
+    const [message] = messages
+    if (!code || !message) continue
+    const target = addressOf(code.verification, message.channel)
+    const is_second = target.is_second || targets.get(target.key)?.is_second === true
+    targets.set(target.key, { ...target, is_second, of: code.verification })
+  }
+  const second = [...targets.values()].filter(({ is_second }) => is_second)
+  const findSends = (find: typeof findFirsts, of: typeof second) =>
+    tx.rows(
+      find,
+      of.map((one) => one.of.workspace_id),
+      of.map(({ address }) => address),
+      of.map((one) => one.of.livemode),
+      since.recent,
+    )
   const workspaces = [...new Set(asked.map(({ workspace_id }) => workspace_id))]
-  const [recent, others, started, counts, pauses, limits, spent] = await Promise.all([
+  const [recent, firsts, seconds, started, counts, pauses, limits, spent] = await Promise.all([
     tx.rows(
       findRecent,
       column(addresses, 'workspace_id'),
@@ -382,15 +393,8 @@ export async function findCodes(
       column(addresses, 'livemode'),
       since.recent,
     ),
-    seconds.size > 0
-      ? tx.rows(
-          findOthers,
-          [...seconds.values()].map(({ of }) => of.workspace_id),
-          [...seconds.values()].map(({ address }) => address),
-          [...seconds.values()].map(({ of }) => of.livemode),
-          since.recent,
-        )
-      : [],
+    second.length > 0 ? findSends(findFirsts, second) : [],
+    findSends(findSeconds, [...targets.values()]),
     networks.length > 0
       ? tx.rows(
           findStarted,
@@ -406,12 +410,19 @@ export async function findCodes(
     tx.rows(findCodeSpending, workspaces),
   ])
   for (const row of recent.sort(byNewest)) addTo(state.recent, codeKeys(row).address, row)
-  for (const { address, ...row } of others) {
-    const { workspace_id, livemode } = row
-    const key = { workspace_id, livemode, recipient: address, country: null, client_network: null }
-    addTo(state.others, codeKeys(key).address, row)
+  // Without rows, a later request of the batch still counts those of an earlier one.
+  for (const { key, is_second } of targets.values()) {
+    state.seconds.set(key, [])
+    if (is_second) state.firsts.set(key, [])
   }
-  for (const key of seconds.keys()) if (!state.others.has(key)) state.others.set(key, [])
+  const addSends = (map: CodeState['seconds'], rows: typeof seconds) => {
+    for (const { address: recipient, workspace_id, livemode, ...row } of rows) {
+      const of = { workspace_id, livemode, recipient, country: null, client_network: null }
+      addTo(map, codeKeys(of).address, row)
+    }
+  }
+  addSends(state.firsts, firsts)
+  addSends(state.seconds, seconds)
   for (const { started: count, ...of } of started) {
     const { network } = codeKeys({ ...of, recipient: '', country: null })
     if (network !== null) state.started.set(network, count)

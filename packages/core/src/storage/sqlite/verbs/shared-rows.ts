@@ -13,12 +13,12 @@ import { ENDPOINT_COLUMNS, type SubscribedWebhook } from '../../../rules/deliver
 import { suppressedAddresses, suppressionKey } from '../../../rules/recipients.ts'
 import type { CodeCountChange, FailedCode } from '../../../rules/settlement.ts'
 import {
+  addressOf,
   type CodeState,
   codeKeys,
   codeLimitsOf,
   codeWindows,
   countedAt,
-  secondAddress,
 } from '../../../rules/verify.ts'
 import type { Counter, HotVerbs } from '../../ports/hot.ts'
 import type { Connection } from '../engine/connection.ts'
@@ -218,12 +218,18 @@ export function codeRows(connection: Connection, t: Tables) {
     `workspace_id = ? and recipient = ? and livemode = ? and created_at > ?
      order by created_at desc, id desc`,
   )
-  const others = selectFrom(
+  const sends = ['id', 'sent_at', 'messages'] as const
+  const firsts = selectFrom(
     connection,
     t.verifications,
-    ['id', 'recipient', 'sent_at', 'messages'],
-    `workspace_id = ? and (recipient = ? or other_recipient = ?) and livemode = ?
-     and created_at > ?`,
+    sends,
+    'workspace_id = ? and recipient = ? and livemode = ? and created_at > ?',
+  )
+  const seconds = selectFrom(
+    connection,
+    t.verifications,
+    sends,
+    'workspace_id = ? and other_recipient = ? and livemode = ? and created_at > ?',
   )
   const started = selectFrom(
     connection,
@@ -273,13 +279,10 @@ export function codeRows(connection: Connection, t: Tables) {
         const found = recent(workspace_id, recipient, Number(livemode), since.recent.getTime())
         state.recent.set(keys.address, found)
       }
-      const second = secondAddress(of, channel)
-      if (second !== null && !state.others.has(second.key)) {
-        const from = since.recent.getTime()
-        const { address } = second
-        const found = others(workspace_id, address, address, Number(livemode), from)
-        state.others.set(second.key, found)
-      }
+      const { address, key, is_second } = addressOf(of, channel)
+      const sentTo = [workspace_id, address, Number(livemode), since.recent.getTime()] as const
+      if (!state.seconds.has(key)) state.seconds.set(key, seconds(...sentTo))
+      if (is_second && !state.firsts.has(key)) state.firsts.set(key, firsts(...sentTo))
       if (keys.network !== null && !state.started.has(keys.network)) {
         const limit = LIMITS.verifications_per_network
         const from = since.network.getTime()
