@@ -737,12 +737,12 @@ describe('SQLite alone', () => {
       )
       const before = counted.all()
       // In each unit the kinds of the three messages.
-      expect(before).toHaveLength(2 + 3 + 3)
+      expect(before).toHaveLength(3 + 3 + 3)
       connection.exec('drop table message_counts')
       const fill = migrationsOf('sqlite').flatMap(({ sql }) =>
         sql.filter((statement) => statement.includes('message_counts')),
       )
-      expect(fill).toHaveLength(11)
+      expect(fill).toHaveLength(15)
       for (const statement of fill) connection.exec(statement)
       expect(counted.all()).toEqual(before)
       expect((await inspectDatabase(`file:${file}`)).faults.counts_differ).toBe(0)

@@ -389,7 +389,8 @@ describe('the history', () => {
   it('counts the messages of each day and hour, live or test', async () => {
     const cookie = await signIn(owner)
     await send(cookie)
-    await send(cookie)
+    const { message_id } = (await send(cookie)).body.data
+    await request('POST', `/console/api/v1/messages/${message_id}/cancel`, { cookie })
     await send(cookie, { 'x-svc-mode': 'test' })
     const other = await world().signup({ credits: 10 })
     await send(await signIn(other))
@@ -402,7 +403,11 @@ describe('the history', () => {
       accepted: 2,
       delivered: 0,
       failed: 0,
+      canceled: 1,
     })
+    const listed = async (status: string) =>
+      (await request('GET', `/console/api/messages?status=${status}`, { cookie })).body.data.total
+    expect(await Promise.all(['failed', 'canceled'].map(listed))).toEqual([1, 1])
     expect(days.at(0)).toMatchObject({ since: '2026-04-05T00:00:00.000Z', accepted: 0 })
     const hours = await points('?unit=hour', { 'x-svc-mode': 'test' })
     expect(hours).toHaveLength(48)

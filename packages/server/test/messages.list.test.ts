@@ -158,7 +158,7 @@ describe(`GET ${MESSAGES}`, () => {
   describe('400', () => {
     const DATE = 'Invalid date format. Use ISO 8601 format.'
     const CHANNEL = 'Invalid channel. Must be one of: sms, whatsapp, email, voice'
-    const STATUS = 'status must be one of: queued, sent, delivered, failed'
+    const STATUS = 'status must be one of: queued, sent, delivered, failed, canceled'
     it.each([
       ['channel=fax', 'channel', CHANNEL],
       ['channel=SMS', 'channel', CHANNEL],

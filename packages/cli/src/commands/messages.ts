@@ -215,7 +215,7 @@ async function showTimeline(
 }
 
 interface ListOptions extends ConnectionOptions, PageOptions {
-  status?: 'queued' | 'sent' | 'delivered' | 'failed'
+  status?: 'queued' | 'sent' | 'delivered' | 'failed' | 'canceled'
   channel?: Message['channel']
   recipient?: string
   bulkId?: string
@@ -238,6 +238,7 @@ function addList(messages: Command, context: Context): void {
             'sent',
             'delivered',
             'failed',
+            'canceled',
           ]),
         )
         .addOption(

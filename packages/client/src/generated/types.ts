@@ -209,6 +209,8 @@ export interface Bulk {
     failed: number
     read: number
   }
+  /** The part of `counts.failed` that was canceled. */
+  canceled: number
   credits_used: number
   credits_refunded: number
   livemode: boolean
@@ -1586,7 +1588,8 @@ export interface MessagesListData {
 /** The query of `GET /api/v1/messages`. */
 export interface MessagesListQuery {
   channel?: Channel | undefined
-  status?: 'queued' | 'sent' | 'delivered' | 'failed' | undefined
+  /** `failed` includes canceled messages; `canceled` selects only these. */
+  status?: 'queued' | 'sent' | 'delivered' | 'failed' | 'canceled' | undefined
   /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */
   startDate?: Instant | undefined
   /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */

@@ -181,6 +181,7 @@ const bulk = {
   rejected: 0,
   duplicates: 1,
   counts: { queued: 1, sent: 0, delivered: 1, failed: 0, read: 0 },
+  canceled: 0,
   credits_used: 1,
   credits_refunded: 0,
   livemode: true,

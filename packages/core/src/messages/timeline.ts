@@ -169,7 +169,9 @@ export interface HistoryPoint {
   accepted: number
   /** Those of them that are delivered or read. */
   delivered: number
+  /** Without canceled messages. */
   failed: number
+  canceled: number
 }
 
 const UNITS = {
@@ -189,7 +191,7 @@ export async function historyOf(
   const points = new Map(
     Array.from({ length: periods }, (_, i): [number, HistoryPoint] => {
       const since = new Date(from.getTime() + i * length_ms)
-      return [since.getTime(), { since, accepted: 0, delivered: 0, failed: 0 }]
+      return [since.getTime(), { since, accepted: 0, delivered: 0, failed: 0, canceled: 0 }]
     }),
   )
   for (const row of await storage.read.messages.countsSince(workspace_id, { unit, from })) {
@@ -199,6 +201,7 @@ export async function historyOf(
     point.accepted += n
     if (row.status === 'delivered' || row.status === 'read') point.delivered += n
     if (row.status === 'failed') point.failed += n
+    if (row.status === 'canceled') point.canceled += n
   }
   return [...points.values()]
 }

@@ -4,7 +4,7 @@ import { findingsOf, type Reading } from './findings.ts'
 import { createHistory } from './history.ts'
 
 const ago = (s: number) => new Date(START.getTime() - s * 1000)
-const sms = (status: 'queued' | 'delivered' | 'failed', count: number) =>
+const sms = (status: 'queued' | 'delivered' | 'failed' | 'canceled', count: number) =>
   ({ channel: 'sms', status, count }) as const
 
 function textsOf(last: Reading, ...before: Reading[]): string[] {
@@ -15,6 +15,16 @@ function textsOf(last: Reading, ...before: Reading[]): string[] {
 
 test('finds nothing in an empty service', () => {
   expect(textsOf(reading())).toEqual([])
+})
+
+test('a canceled bulk is no failure, and does not hide failures', () => {
+  const before = reading({ after_s: -30, overview: { messages: [sms('queued', 301)] } })
+  const canceled = reading({ overview: { messages: [sms('queued', 1), sms('canceled', 300)] } })
+  expect(textsOf(canceled, before)).toEqual([])
+  const failed = [sms('delivered', 10), sms('failed', 5), sms('canceled', 286)]
+  expect(textsOf(reading({ overview: { messages: failed } }), before)).toEqual([
+    'problem: 5 of 15 messages failed in the last minute',
+  ])
 })
 
 test('reports a late message, and whether other messages are sent', () => {

@@ -1,7 +1,10 @@
 import type { Channel } from '../contract/resources/content.ts'
 import type { Overview } from './overview.ts'
 
-/** The counted messages. `sent` messages were handed to a provider; `dequeued` messages are no longer queued. */
+/**
+ * The counted messages. `sent` messages were handed to a provider; `dequeued` messages left the queue, but not by a
+ * cancellation. Canceled messages are not `failed`.
+ */
 export const SERIES = ['accepted', 'sent', 'delivered', 'failed'] as const
 /** The name of one counted kind of work. */
 export type Series = (typeof SERIES)[number] | 'dequeued'
@@ -116,8 +119,9 @@ function sampleOf({ at, messages }: Overview): Sample {
     byChannel.set(channel, ofChannel)
     for (const totals of [all, ofChannel]) {
       totals.accepted += count
-      if (status !== 'queued') totals.dequeued += count
-      if (status !== 'queued' && status !== 'failed') totals.sent += count
+      if (status !== 'queued' && status !== 'canceled') totals.dequeued += count
+      const hasEnded = status === 'failed' || status === 'canceled'
+      if (status !== 'queued' && !hasEnded) totals.sent += count
       if (status === 'delivered' || status === 'read') totals.delivered += count
       if (status === 'failed') totals.failed += count
     }

@@ -34,6 +34,9 @@ export interface StatusCallback extends StatusCallbackRequest {
 /** The periods for which messages are counted. */
 export type CountUnit = 'all' | 'day' | 'hour'
 
+/** A status in counts: the messages that a request canceled are counted apart from those that failed. */
+export type CountedStatus = MessageStatus | 'canceled'
+
 /** The values of a new message in the columns that only settling changes. */
 export const UNSETTLED = {
   status: 'queued',
@@ -141,6 +144,11 @@ export function messageTables(d: Dialect) {
         .index('messages_test')
         .on(t.workspace_id, t.livemode, t.channel, t.status, t.id)
         .where(sql`livemode = false`),
+      // This index serves lists of canceled messages, which are a part of the failed ones.
+      d
+        .index('messages_canceled')
+        .on(t.workspace_id, t.channel, t.id)
+        .where(sql`error_code = 'canceled'`),
     ],
   )
   /** The stored numbers of a workspace's messages. A count for each list would cost more with a longer history. */
@@ -153,7 +161,7 @@ export function messageTables(d: Dialect) {
       /** The start of the period; 1970 for `all`. */
       since: d.time().notNull(),
       channel: d.text().$type<Channel>().notNull(),
-      status: d.text().$type<MessageStatus>().notNull(),
+      status: d.text().$type<CountedStatus>().notNull(),
       count: d.long().notNull(),
       /** The number of these messages that test keys created. */
       test_count: d.long().notNull().default(0),

@@ -1,12 +1,12 @@
-import type { Channel, MessageStatus } from '../contract/resources/messages.ts'
-import type { CountUnit } from '../rows/messages.ts'
+import type { Channel } from '../contract/resources/messages.ts'
+import type { CountedStatus, CountUnit } from '../rows/messages.ts'
 import type { MessageRow } from '../rows/rows.ts'
 
 /** A new message (`from` is null), or a message that changed its status. */
 export interface StatusChange
   extends Pick<MessageRow, 'id' | 'workspace_id' | 'channel' | 'livemode' | 'created_at'> {
-  from: MessageStatus | null
-  to: MessageStatus
+  from: CountedStatus | null
+  to: CountedStatus
 }
 
 /** The change of a count: the messages of one workspace, channel and status that were created in one period. */
@@ -15,7 +15,7 @@ export interface CountChange {
   unit: CountUnit
   since: Date
   channel: Channel
-  status: MessageStatus
+  status: CountedStatus
   count: number
   /** The part of `count` that test keys created. */
   test_count: number
@@ -50,7 +50,7 @@ export function countNew(messages: readonly MessageRow[]): CountChange[] {
 export function countRemoved(
   messages: readonly Pick<
     MessageRow,
-    'id' | 'workspace_id' | 'channel' | 'livemode' | 'created_at' | 'status'
+    'id' | 'workspace_id' | 'channel' | 'livemode' | 'created_at' | 'status' | 'error_code'
   >[],
 ): CountChange[] {
   return countChanges(messages.map(created)).map((change) => {
@@ -65,18 +65,26 @@ function created({
   channel,
   livemode,
   created_at,
-  status,
+  ...message
 }: Pick<
   MessageRow,
-  'id' | 'workspace_id' | 'channel' | 'livemode' | 'created_at' | 'status'
+  'id' | 'workspace_id' | 'channel' | 'livemode' | 'created_at' | 'status' | 'error_code'
 >): StatusChange {
-  return { id, workspace_id, channel, livemode, created_at, from: null, to: status }
+  return { id, workspace_id, channel, livemode, created_at, from: null, to: countedAs(message) }
+}
+
+/** The status in which a message is counted. */
+export function countedAs({
+  status,
+  error_code,
+}: Pick<MessageRow, 'status' | 'error_code'>): CountedStatus {
+  return status === 'failed' && error_code === 'canceled' ? 'canceled' : status
 }
 
 /** The sums for each hour: a batch has many messages, but few hours, channels and statuses. */
 function changesByHour(changes: readonly StatusChange[]): Iterable<CountChange> {
   const sums = new Map<string, CountChange>()
-  const sumOf = ({ workspace_id, channel }: StatusChange, status: MessageStatus, hour: number) => {
+  const sumOf = ({ workspace_id, channel }: StatusChange, status: CountedStatus, hour: number) => {
     const key = `${workspace_id}\n${hour}\n${channel}\n${status}`
     let sum = sums.get(key)
     if (!sum) {
@@ -88,7 +96,7 @@ function changesByHour(changes: readonly StatusChange[]): Iterable<CountChange> 
     return sum
   }
   let sum: CountChange | null = null
-  const addOne = (change: StatusChange, status: MessageStatus, count: number) => {
+  const addOne = (change: StatusChange, status: CountedStatus, count: number) => {
     const { id, livemode, created_at } = change
     const hour = Math.floor(created_at.getTime() / HOUR_MS) * HOUR_MS
     // Most changes of a batch have the key of the change before, and building a key takes 0.5 µs.
@@ -110,7 +118,7 @@ function changesByHour(changes: readonly StatusChange[]): Iterable<CountChange> 
 function isCountedIn(
   { workspace_id, since, channel, status }: CountChange,
   change: StatusChange,
-  to: MessageStatus,
+  to: CountedStatus,
   hour: number,
 ): boolean {
   return (

@@ -1,6 +1,6 @@
 import { emailKey } from '../contract/fields/email-address.ts'
 import { units } from '../contract/fields/units.ts'
-import { countChanges, type StatusChange } from './count-changes.ts'
+import { countChanges, countedAs, type StatusChange } from './count-changes.ts'
 import type { Account } from './decide.ts'
 import { SUPPRESSED_TEXT } from './recipients.ts'
 import { settleCallback, settleLookup, settleRefused } from './settle-reports.ts'
@@ -173,9 +173,10 @@ function isChanged(message: SettledMessage, { messages }: SettleState): boolean 
 }
 
 function moved(message: SettledMessage, { messages }: SettleState): StatusChange {
-  const { id, workspace_id, channel, livemode, created_at, status } = message
-  const from = messages.get(id)?.status ?? null
-  return { id, workspace_id, channel, livemode, created_at, from, to: status }
+  const { id, workspace_id, channel, livemode, created_at } = message
+  const before = messages.get(id)
+  const from = before ? countedAs(before) : null
+  return { id, workspace_id, channel, livemode, created_at, from, to: countedAs(message) }
 }
 
 /** Only live messages to numbers with an end are counted as codes; other messages are not looked up. */

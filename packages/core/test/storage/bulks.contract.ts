@@ -123,10 +123,12 @@ export function bulksContract(open: OpenStorage): void {
     const { bulks, messages } = bench.storage.read
     expect(await bulks.progress(workspaceId, request.bulk.id)).toEqual({
       counts: { ...NONE, queued: 3, sent: 1, read: 1, failed: 2 },
+      canceled: 0,
       credits_refunded: 0,
     })
     expect(await bulks.progress(workspaceId, 'another')).toEqual({
       counts: NONE,
+      canceled: 0,
       credits_refunded: 0,
     })
     const failed = await messages.ofBulk(workspaceId, request.bulk.id, 'failed')
@@ -148,11 +150,13 @@ export function bulksContract(open: OpenStorage): void {
     await cancel(a.id, b.id)
     expect(await bulks.progress(workspaceId, bulk.id)).toEqual({
       counts: { ...NONE, queued: 2, failed: 2 },
+      canceled: 2,
       credits_refunded: 3_000_000_000,
     })
     await bench.callback(c, 'failed')
     expect(await bulks.progress(workspaceId, bulk.id)).toEqual({
       counts: { ...NONE, queued: 1, failed: 3 },
+      canceled: 2,
       credits_refunded: 3_000_000_000,
     })
   })

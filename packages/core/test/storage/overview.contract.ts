@@ -71,6 +71,28 @@ export function overviewContract(open: OpenStorage): void {
     expect((await read().failedMessages(2)).map(({ id }) => id)).toEqual([third, second])
   })
 
+  it('counts canceled messages apart, and does not show them as failures', async () => {
+    const workspaceId = await bench.workspace()
+    const failed = await fail(workspaceId, 'unroutable')
+    const request = bench.make.send(workspaceId)
+    await bench.accept(request)
+    const message_ids = request.messages.map(({ id }) => id)
+    await bench.storage.hot.cancel({ workspace_id: workspaceId, message_ids, at: now() })
+    expect(await read().messageTotals()).toEqual([
+      { channel: 'sms', status: 'canceled', count: 1 },
+      { channel: 'sms', status: 'failed', count: 1 },
+      { channel: 'sms', status: 'queued', count: 0 },
+    ])
+    expect((await read().failedMessages(1)).map(({ id }) => id)).toEqual([failed])
+    const { messages } = bench.storage.read
+    const listed = async (status: 'failed' | 'canceled') =>
+      (await messages.list(workspaceId, { status }, { limit: 10, offset: 0 })).map(({ id }) => id)
+    expect(await listed('failed')).toEqual([...message_ids, failed])
+    expect(await listed('canceled')).toEqual(message_ids)
+    const [day] = await messages.countsSince(workspaceId, { unit: 'day', from: new Date(0) })
+    expect(day).toMatchObject({ status: 'canceled', count: 1 })
+  })
+
   it('shows the failures of one channel if the request names it', async () => {
     const workspaceId = await bench.workspace()
     const sms = await fail(workspaceId, 'unroutable')

@@ -3,7 +3,7 @@ import type { Storage } from '../../src/storage/ports/storage.ts'
 import { builders, testRuntime } from '../fixtures.ts'
 import { callback } from './bench.ts'
 
-/** Accepts a message on each of three days, one of a test key; the first is delivered. */
+/** Accepts a message on each of three days, one of a test key; the first is delivered, the last canceled. */
 export async function sendOnThreeDays(storage: Storage, workspaceId: string): Promise<void> {
   const runtime = testRuntime('three days')
   const make = builders(runtime)
@@ -24,6 +24,10 @@ export async function sendOnThreeDays(storage: Storage, workspaceId: string): Pr
           at: runtime.now(),
         },
       ])
+    }
+    if (day === 2) {
+      const at = runtime.now()
+      await storage.hot.cancel({ workspace_id: workspaceId, message_ids: [message_id], at })
     }
     runtime.advance(86_400_000)
   }

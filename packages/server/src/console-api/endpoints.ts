@@ -29,7 +29,13 @@ export const historyEndpoints = {
     query: z.object({ unit: z.enum(['day', 'hour']).default('day') }),
     data: z.object({
       points: z.array(
-        z.object({ since: timestamp, accepted: z.int(), delivered: z.int(), failed: z.int() }),
+        z.object({
+          since: timestamp,
+          accepted: z.int(),
+          delivered: z.int(),
+          failed: z.int(),
+          canceled: z.int(),
+        }),
       ),
     }),
     summary: 'Count the messages of the last 30 days or 48 hours',

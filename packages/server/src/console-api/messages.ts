@@ -65,6 +65,7 @@ export const consoleMessages = {
           duplicates: count,
           queued: count,
           failed: count,
+          canceled: count,
           credits_used: credits,
           livemode: z.boolean(),
           created_at: timestamp,

@@ -47,6 +47,7 @@ export const bulk = z
         typeof count
       >,
     ),
+    canceled: count.meta({ description: 'The part of `counts.failed` that was canceled.' }),
     credits_used: credits,
     credits_refunded: credits,
     livemode: z.boolean(),

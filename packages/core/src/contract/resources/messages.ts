@@ -30,8 +30,8 @@ export interface ApiOptions {
   attachments_max_bytes?: number | undefined
 }
 
-/** The statuses that can filter a list; `read` cannot. Source: interface. */
-const LISTED_STATUSES = ['queued', 'sent', 'delivered', 'failed'] as const
+/** The statuses that can filter a list; `read` cannot. Source: interface. `canceled` is an addition. */
+const LISTED_STATUSES = ['queued', 'sent', 'delivered', 'failed', 'canceled'] as const
 
 const reading = { auth: 'api_key', scope: 'read_messages', rate: 'general', status: 200 } as const
 const oneMessage = { params: z.object({ id: uuid }), not_found: 'Message not found' } as const
@@ -164,7 +164,9 @@ export const messagesFor = ({ voice, attachments_max_bytes }: ApiOptions) =>
       in_pieces: true,
       query: listQuery({
         channel: z.enum(CHANNELS, channelText(CHANNELS)).optional(),
-        status: z.enum(LISTED_STATUSES).optional(),
+        status: z.enum(LISTED_STATUSES).optional().meta({
+          description: '`failed` includes canceled messages; `canceled` selects only these.',
+        }),
         startDate: queryDateTime.optional(),
         endDate: queryDateTime.optional(),
         bulk_id: uuid.optional(),
@@ -202,7 +204,7 @@ export const messages = messagesFor({ voice: false })
 export const messageSearch = z.object({
   search: phoneOrText(text(LIMITS.message_search_length)).optional(),
   channel: z.enum(CHANNELS).optional(),
-  status: z.enum(MESSAGE_STATUSES).optional(),
+  status: z.enum([...MESSAGE_STATUSES, 'canceled']).optional(),
   startDate: queryDateTime.optional(),
   endDate: queryDateTime.optional(),
   bulk_id: uuid.optional(),

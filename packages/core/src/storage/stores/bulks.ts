@@ -11,17 +11,21 @@ import { isBelow } from './queries.ts'
 /** The progress of a bulk. */
 export interface BulkProgress {
   counts: Record<MessageStatus, number>
+  /** The part of `counts.failed` that was canceled. */
+  canceled: number
   credits_refunded: Units
 }
 
-/** A bulk and the number of its messages that are queued or failed. */
+/** A bulk and the number of its messages that are queued or failed; `canceled` is a part of `failed`. */
 export interface ListedBulkRow extends BulkRow {
   queued: number
   failed: number
+  canceled: number
 }
 
 export function bulkStore(db: Db, { bulks: t, bulk_rejections: rejections, messages }: Tables) {
   // `bigint` is wide enough for the sum on either engine, and becomes a number on both.
+  const canceled = sql<number>`cast(sum(case when ${messages.error_code} = 'canceled' then 1 else 0 end) as bigint)`
   const refunded = sql<number>`cast(sum(${messages.credits_refunded}) as bigint)`
   return {
     reads: {
@@ -48,16 +52,17 @@ export function bulkStore(db: Db, { bulks: t, bulk_rejections: rejections, messa
         const ids = rows.map(({ id }) => id)
         const { bulk_id, status } = messages
         const open = await db
-          .select({ bulk_id, status, n: rowCount })
+          .select({ bulk_id, status, n: rowCount, canceled })
           .from(messages)
           .where(and(eq(messages.workspace_id, workspaceId), inArray(bulk_id, ids)))
           .groupBy(bulk_id, status)
         const of = (id: string, state: string) =>
-          open.find((one) => one.bulk_id === id && one.status === state)?.n ?? 0
+          open.find((one) => one.bulk_id === id && one.status === state)
         return rows.map((row) => ({
           ...row,
-          queued: of(row.id, 'queued'),
-          failed: of(row.id, 'failed'),
+          queued: of(row.id, 'queued')?.n ?? 0,
+          failed: of(row.id, 'failed')?.n ?? 0,
+          canceled: of(row.id, 'failed')?.canceled ?? 0,
         }))
       },
       /** The bulk that retried the failed messages of this bulk; null when there is none. */
@@ -80,18 +85,19 @@ export function bulkStore(db: Db, { bulks: t, bulk_rejections: rejections, messa
           .where(and(mine, after === undefined ? undefined : gt(position, after)))
         return found.orderBy(asc(position)).limit(limit).offset(offset)
       },
-      /** The number of the bulk's messages for each status, and the sum of refunded credits. */
+      /** The number of the bulk's messages for each status, of canceled ones, and the sum of refunded credits. */
       async progress(workspaceId: string, bulkId: string): Promise<BulkProgress> {
         const mine = and(eq(messages.workspace_id, workspaceId), eq(messages.bulk_id, bulkId))
         const { status } = messages
         const found = await db
-          .select({ status, n: rowCount, refunded })
+          .select({ status, n: rowCount, canceled, refunded })
           .from(messages)
           .where(mine)
           .groupBy(status)
         const none = { queued: 0, sent: 0, delivered: 0, read: 0, failed: 0 }
         return {
           counts: { ...none, ...Object.fromEntries(found.map((row) => [row.status, row.n])) },
+          canceled: found.reduce((sum, row) => sum + row.canceled, 0),
           credits_refunded: units(found.reduce((sum, row) => sum + row.refunded, 0)),
         }
       },

@@ -27,6 +27,7 @@ type FinishedMessage = Pick<
   | 'channel'
   | 'livemode'
   | 'status'
+  | 'error_code'
   | 'bulk_id'
   | 'credits_used'
   | 'credits_refunded'
@@ -269,7 +270,7 @@ export function historyStore(db: Db, tables: Tables, dialect: StoreDialect) {
         { until, at }: { until: Date; at: Date },
       ): Promise<number> {
         if (messageIds.length === 0) return 0
-        const { id, workspace_id, channel, livemode, status, bulk_id } = messages
+        const { id, workspace_id, channel, livemode, status, error_code, bulk_id } = messages
         const { credits_used, credits_refunded, created_at } = messages
         const mine = eq(workspace_id, workspaceId)
         const over = and(
@@ -280,7 +281,7 @@ export function historyStore(db: Db, tables: Tables, dialect: StoreDialect) {
         const over_rows: FinishedMessage[] = await locked(
           db
             .select({
-              ...{ id, workspace_id, channel, livemode, status, bulk_id },
+              ...{ id, workspace_id, channel, livemode, status, error_code, bulk_id },
               ...{ credits_used, credits_refunded, created_at },
             })
             .from(messages)

@@ -1,13 +1,15 @@
-import { and, eq, gte, lt, type SQL, sql } from 'drizzle-orm'
-import type { Channel, MessageStatus } from '../../contract/resources/messages.ts'
+import { and, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm'
+import type { Channel } from '../../contract/resources/messages.ts'
 import type { Db } from '../../rows/dialect.ts'
+import type { CountedStatus } from '../../rows/messages.ts'
 import type { Tables } from '../../rows/tables.ts'
 import { dividedTime, type PartOfHour, type PeriodRange } from '../../rules/count-changes.ts'
 
 /** Filters of a list. Bounds are inclusive. */
 export interface MessageFilter {
   channel?: Channel | undefined
-  status?: MessageStatus | undefined
+  /** `failed` includes canceled messages, `canceled` selects only these. */
+  status?: CountedStatus | undefined
   from?: Date | undefined
   until?: Date | undefined
   bulk_id?: string | undefined
@@ -65,7 +67,9 @@ export function messageTotals(db: Db, { message_counts: counts, messages: t }: T
           lt(t.created_at, part.before),
           // The expression keeps the database from `messages_kind`, in which it would search the whole history.
           channel && sql`${t.channel} || '' = ${channel}`,
-          status && sql`${t.status} || '' = ${status}`,
+          status === 'canceled'
+            ? sql`${t.error_code} || '' = 'canceled'`
+            : status && sql`${t.status} || '' = ${status}`,
           livemode === undefined ? undefined : eq(t.livemode, livemode),
         ),
       )
@@ -79,7 +83,9 @@ export function messageTotals(db: Db, { message_counts: counts, messages: t }: T
     const mine = and(
       ofRange(workspaceId, range),
       channel && eq(counts.channel, channel),
-      status && eq(counts.status, status),
+      status === 'failed'
+        ? inArray(counts.status, ['failed', 'canceled'])
+        : status && eq(counts.status, status),
     )
     const found = db
       .select({ n: sql`coalesce(sum(${n}), 0)` })
@@ -156,12 +162,17 @@ export function kindsAmong(
   found: readonly Counted[],
   { channel, status, livemode }: MessageFilter,
 ): Kind[] {
-  return found
-    .filter((one) => (!channel || one.channel === channel) && (!status || one.status === status))
-    .map(({ channel, status, count, test_count }) => {
-      return { channel, status, count: livemode === false ? test_count : count }
-    })
-    .filter(({ count }) => count > 0)
+  const kinds = new Map<string, Kind>()
+  for (const one of found) {
+    // The rows of messages have no status of their own for canceled ones.
+    const counted = one.status === 'canceled' && status !== 'canceled' ? 'failed' : one.status
+    if ((channel && one.channel !== channel) || (status && counted !== status)) continue
+    const key = `${one.channel} ${counted}`
+    const kind = kinds.get(key) ?? { channel: one.channel, status: counted, count: 0 }
+    kinds.set(key, kind)
+    kind.count += livemode === false ? one.test_count : one.count
+  }
+  return [...kinds.values()].filter(({ count }) => count > 0)
 }
 
 /** The lowest and the highest id; null without messages. */

@@ -19,6 +19,7 @@ import { units } from '../../contract/fields/units.ts'
 import { CHANNELS } from '../../contract/resources/content.ts'
 import type { MessageStatus } from '../../contract/resources/messages.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
+import type { CountedStatus } from '../../rows/messages.ts'
 import type {
   MessageAttemptRow,
   MessageEventRow,
@@ -46,7 +47,7 @@ export type ShortMessageRow = Omit<MessageRow, 'content'> & {
 export interface PeriodCount {
   /** The start of the period (UTC). */
   since: Date
-  status: MessageStatus
+  status: CountedStatus
   count: number
   /** The number of these messages that test keys created. */
   test_count: number
@@ -111,7 +112,10 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
     const { bulk_id, recipient, sender, template } = filter
     const others = and(
       filter.channel && eq(t.channel, filter.channel),
-      filter.status && eq(t.status, filter.status),
+      // The condition has the same text as in the index.
+      filter.status === 'canceled'
+        ? sql`${t.error_code} = 'canceled'`
+        : filter.status && eq(t.status, filter.status),
       filter.from && gte(t.created_at, filter.from),
       filter.until && lte(t.created_at, filter.until),
       recipient ? eq(t.recipient, recipient) : undefined,

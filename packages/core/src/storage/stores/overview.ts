@@ -13,9 +13,10 @@ import {
   sql,
 } from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
-import type { Channel, MessageStatus } from '../../contract/resources/messages.ts'
+import type { Channel } from '../../contract/resources/messages.ts'
 import type { WebhookStatus } from '../../contract/resources/webhooks.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
+import type { CountedStatus } from '../../rows/messages.ts'
 import { EMPTY_PART, type QueuePart } from '../../rows/operating.ts'
 import type { Tables } from '../../rows/tables.ts'
 
@@ -63,7 +64,7 @@ export interface QueueStates {
 /** The number of messages of all workspaces that have this status now. */
 export interface MessageTotal {
   channel: Channel
-  status: MessageStatus
+  status: CountedStatus
   count: number
 }
 
@@ -105,6 +106,8 @@ export interface FailedMessage {
 
 /** The number of histories (workspace and channel) searched for the last failures: those with the most failures. */
 const HISTORIES_MAX = 100
+/** The newest failed messages of a history among which those that were not canceled are looked for. */
+const FAILURES_EXAMINED = 1_000
 
 /** The number of queue rows of each kind that are read one by one. */
 const PARTS_MAX = 10_000
@@ -314,7 +317,7 @@ export function overviewStore(db: Db, tables: Tables) {
           .orderBy(sql`${last_failure_at} desc nulls last`, desc(id))
           .limit(limit)
       },
-      /** Failed messages, newest first; with `channel`, only of this channel. */
+      /** Failed messages that were not canceled, newest first; with `channel`, only of this channel. */
       async failedMessages(limit: number, only?: Channel): Promise<FailedMessage[]> {
         const failed = and(
           isWhole,
@@ -335,8 +338,11 @@ export function overviewStore(db: Db, tables: Tables) {
             eq(messages.channel, channel),
             eq(messages.status, 'failed'),
           )
-          const ids = db.select({ id: messages.id }).from(messages).where(mine)
-          return sql`select id from (${ids.orderBy(desc(messages.id)).limit(limit)}) history`
+          const { id, error_code } = messages
+          const found = db.select({ id, error_code }).from(messages).where(mine)
+          const examined = found.orderBy(desc(id)).limit(Math.max(limit, FAILURES_EXAMINED))
+          return sql`select id from (select id from (${examined}) failed
+            where error_code is null or error_code <> 'canceled' order by id desc limit ${limit}) history`
         })
         const ids = sql`(${sql.join(newest, sql` union all `)} order by id desc limit ${limit})`
         const { id, workspace_id, channel, recipient, provider } = messages

@@ -30,7 +30,9 @@ interface ListedBulk {
   rejected: number
   duplicates: number
   queued: number
+  /** Canceled messages included. */
   failed: number
+  canceled: number
   credits_used: number
   livemode: boolean
   created_at: string
@@ -51,7 +53,12 @@ const COLUMNS: readonly Column<ListedBulk>[] = [
   { name: 'Status', value: ({ status }) => <StatusBadge status={status} /> },
   { name: 'Progress', value: ({ accepted, queued }) => <Progress of={accepted} left={queued} /> },
   { name: 'Messages', kind: 'number', value: ({ accepted }) => number(accepted) },
-  { name: 'Failed or canceled', kind: 'number', value: ({ failed }) => number(failed) },
+  {
+    name: 'Failed',
+    kind: 'number',
+    value: ({ failed, canceled }) => number(failed - canceled),
+  },
+  { name: 'Canceled', kind: 'number', value: ({ canceled }) => number(canceled) },
   { name: 'Rejected', kind: 'number', value: ({ rejected }) => number(rejected) },
   {
     name: 'Price',

@@ -28,7 +28,8 @@ const STATUSES = {
   sent: 'Sent',
   delivered: 'Delivered',
   read: 'Read',
-  failed: 'Failed or canceled',
+  failed: 'Failed',
+  canceled: 'Canceled',
 }
 
 /** One bulk, its progress, and what can be done with it. */
@@ -76,7 +77,7 @@ export function BulkDrawer({
                 Refunded: bulk.credits_refunded > 0 && <Money credits={bulk.credits_refunded} />,
                 ...Object.fromEntries(
                   Object.entries(STATUSES).map(([status, name]) => {
-                    const n = bulk.counts[status as keyof typeof STATUSES]
+                    const n = countsOf(bulk)[status as keyof typeof STATUSES]
                     const link = (
                       <a href={hrefOf(`/messages?bulk_id=${id}&status=${status}`)}>
                         {count(n, 'message')}
@@ -99,8 +100,13 @@ export function BulkDrawer({
   )
 }
 
+function countsOf({ counts, canceled }: Bulk) {
+  return { ...counts, failed: counts.failed - canceled, canceled }
+}
+
 function Actions({ bulk, onChange }: { bulk: Bulk; onChange(): void }) {
-  const { id, counts } = bulk
+  const { id } = bulk
+  const counts = countsOf(bulk)
   async function cancel() {
     const question = {
       title: 'Cancel the queued messages?',

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import {
   Chart,
   Empty,
@@ -23,6 +24,7 @@ interface Point {
   accepted: number
   delivered: number
   failed: number
+  canceled: number
 }
 
 const UNITS = [
@@ -80,7 +82,13 @@ function Home({ mayOpen }: PageProps) {
             <section class="cards">
               <Figure name="Accepted" value={sum(found, 'accepted')} />
               <Figure name="Delivered" value={sum(found, 'delivered')} />
-              <Figure name="Failed or canceled" value={sum(found, 'failed')} />
+              <Figure name="Failed" value={sum(found, 'failed')}>
+                {sum(found, 'canceled') > 0 && (
+                  <a href={hrefOf('/messages?status=canceled')}>
+                    {number(sum(found, 'canceled'))} canceled
+                  </a>
+                )}
+              </Figure>
               <div class="card">
                 <h2>Balance</h2>
                 {balance.error !== undefined && <ErrorBox error={balance.error} />}
@@ -97,15 +105,24 @@ function Home({ mayOpen }: PageProps) {
   )
 }
 
-function sum(points: readonly Point[], name: 'accepted' | 'delivered' | 'failed'): number {
+function sum(points: readonly Point[], name: Exclude<keyof Point, 'since'>): number {
   return points.reduce((total, point) => total + point[name], 0)
 }
 
-function Figure({ name, value }: { name: string; value: number }) {
+function Figure({
+  name,
+  value,
+  children,
+}: {
+  name: string
+  value: number
+  children?: ComponentChildren
+}) {
   return (
     <div class="card">
       <h2>{name}</h2>
       <p class="figure">{number(value)}</p>
+      {children}
     </div>
   )
 }
@@ -123,12 +140,12 @@ function Curve({ points }: { points: readonly Point[] }) {
     <section class="card">
       <h2>Messages by the time of their creation</h2>
       <Chart
-        label={`Messages: ${number(sum(points, 'accepted'))} accepted, ${number(sum(points, 'delivered'))} delivered, ${number(sum(points, 'failed'))} failed or canceled`}
+        label={`Messages: ${number(sum(points, 'accepted'))} accepted, ${number(sum(points, 'delivered'))} delivered, ${number(sum(points, 'failed'))} failed`}
         times={points.map(({ since }) => Date.parse(since) / 1000)}
         series={[
           { name: 'Accepted', colour: '--accent', values: points.map((one) => one.accepted) },
           { name: 'Delivered', colour: '--good', values: points.map((one) => one.delivered) },
-          { name: 'Failed or canceled', colour: '--bad', values: points.map((one) => one.failed) },
+          { name: 'Failed', colour: '--bad', values: points.map((one) => one.failed) },
         ]}
       />
     </section>

@@ -79,6 +79,7 @@ const STATUSES = [
   ['delivered', 'Delivered'],
   ['read', 'Read'],
   ['failed', 'Failed or canceled'],
+  ['canceled', 'Canceled'],
 ] as const
 
 const PERIODS = [
