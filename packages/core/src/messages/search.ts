@@ -40,7 +40,7 @@ export type FoundMessage = ShortMessage & { contact: AddressContact | null }
 /** A page of a search, newest first. */
 export interface FoundMessages {
   messages: FoundMessage[]
-  /** The number of messages that the filter selects; null with a search text. */
+  /** The number of messages that the filter selects; null with a search text, and for a broadcast. */
   total: number | null
   /** The `after` of the next page; null if every message was examined. */
   next_after: string | null
@@ -86,7 +86,8 @@ async function findMessages(
     const page = { ...withNext(slice), content_length }
     const [found, total] = await Promise.all([
       read.messages.listShort(workspace_id, { ...filter, before_id: after }, page),
-      read.messages.count(workspace_id, filter),
+      // To count those of a broadcast, all messages of its time would be read for each page.
+      own.broadcast_id === undefined ? read.messages.count(workspace_id, filter) : null,
     ])
     const { rows, next_after } = pageOf(found, slice, ({ id }) => id)
     return { messages: rows.map(shownShort), total, next_after, searched_until: null }

@@ -12,6 +12,7 @@ import { createDispatchControl } from '../../src/control/dispatch-control.ts'
 import { createFromRule } from '../../src/domains/from-rule.ts'
 import { createSenders } from '../../src/messages/acceptance.ts'
 import type { BulkParts } from '../../src/messages/bulk-accept.ts'
+import { searchMessages } from '../../src/messages/search.ts'
 import { createPricing, DEFAULT_PRICES } from '../../src/prices/price.ts'
 import { createQuietHours } from '../../src/quiet-hours/quiet-hours.ts'
 import type { MessageRow } from '../../src/rows/rows.ts'
@@ -143,6 +144,45 @@ export function broadcastsContract(open: OpenStorage): void {
   ): Promise<string> {
     return (await broadcasts.create(identity, request(fields))).data.broadcast.id
   }
+
+  it('lists the messages of a broadcast, newest first, among those of others', async () => {
+    const { workspaceId, identity } = await stage(6)
+    const { broadcasts, run } = featureOn(bench.storage)
+    const even = await make(broadcasts, identity, { audience: { tags: ['even'] } })
+    await run()
+    await bench.queued(workspaceId, { bulk_id: null })
+    const odd = await make(broadcasts, identity, { audience: { tags: ['odd'] } })
+    const none = await make(broadcasts, identity, { audience: { tags: ['nobody'] } })
+    for (let i = 0; i < 3; i++) {
+      bench.clock.advance(MINUTE_MS)
+      await run()
+    }
+    const { messages } = bench.storage.read
+    const search = async (query: object) =>
+      (
+        await searchMessages({ storage: bench.storage, runtime: bench.clock }, workspaceId, {
+          limit: 2,
+          ...query,
+        })
+      ).messages
+    const recipients = (rows: readonly { recipient: string }[]) =>
+      rows.map(({ recipient }) => Number(recipient.slice(-2)))
+    const listed = async (filter: object) =>
+      recipients(await messages.list(workspaceId, filter, EVERYTHING))
+    expect(await listed({ broadcast_id: even })).toEqual([4, 2, 0])
+    expect(await listed({ broadcast_id: odd })).toEqual([5, 3, 1])
+    expect(await listed({ broadcast_id: odd, channel: 'sms', status: 'queued' })).toEqual([5, 3, 1])
+    expect(await listed({ broadcast_id: odd, status: 'failed' })).toEqual([])
+    expect(await listed({ broadcast_id: none })).toEqual([])
+    expect(await messages.count(workspaceId, { broadcast_id: even })).toBe(3)
+    const page = await search({ broadcast_id: even })
+    expect(recipients(page)).toEqual([4, 2])
+    expect(recipients(await search({ broadcast_id: even, after: page[1]?.id }))).toEqual([0])
+    expect(recipients(await search({ broadcast_id: odd, search: '+2557' }))).toEqual([5, 3])
+    expect(recipients(await search({ broadcast_id: even, search: 'N2' }))).toEqual([2])
+    const stranger = await bench.workspace()
+    expect(await messages.list(stranger, { broadcast_id: even }, EVERYTHING)).toEqual([])
+  })
 
   it('sends each contact of the audience one message, in steps', async () => {
     const { workspaceId, identity, contacts } = await stage(1_203, 2_000)

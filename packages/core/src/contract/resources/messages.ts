@@ -208,6 +208,7 @@ export const messageSearch = z.object({
   startDate: queryDateTime.optional(),
   endDate: queryDateTime.optional(),
   bulk_id: uuid.optional(),
+  broadcast_id: uuid.optional(),
   after: uuid.optional(),
   limit,
 })

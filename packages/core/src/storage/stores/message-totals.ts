@@ -13,6 +13,8 @@ export interface MessageFilter {
   from?: Date | undefined
   until?: Date | undefined
   bulk_id?: string | undefined
+  /** Read in the order of the key, between the first and the last message of the broadcast. */
+  broadcast_id?: string | undefined
   recipient?: string | undefined
   sender?: string | undefined
   template?: string | undefined

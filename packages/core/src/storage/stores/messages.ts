@@ -71,7 +71,7 @@ const CHANGED_MEANWHILE_MAX = 100
 
 export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
   const { locked } = dialect
-  const { messages: t, message_attempts: attempts, message_events: events } = tables
+  const { messages: t, message_attempts: attempts, message_events: events, bulks } = tables
   const { idempotency_keys: answers } = tables
 
   const totals = messageTotals(db, tables)
@@ -94,6 +94,26 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
   }
 
   /**
+   * SQL: the messages of a broadcast. With `is true` and a range of ids, the engines read the history in key order and stop at
+   * the end of a page: from the index of bulks they would read and sort all of a broadcast, which may have 500,000.
+   */
+  function ofBroadcast(workspaceId: string, broadcastId: string): SQL | undefined {
+    const mine = and(eq(bulks.workspace_id, workspaceId), eq(bulks.broadcast_id, broadcastId))
+    const ids = db.select({ id: bulks.id }).from(bulks).where(mine)
+    const { first, last } = endsOf(workspaceId, broadcastId)
+    return and(gte(t.id, first), lte(t.id, last), sql`(${t.bulk_id} in (${ids})) is true`)
+  }
+
+  /** SQL: the lowest and the highest id of a broadcast; null if it has no messages. */
+  function endsOf(workspaceId: string, broadcastId: string) {
+    const mine = and(eq(bulks.workspace_id, workspaceId), eq(bulks.broadcast_id, broadcastId))
+    const steps = db.select({ id: bulks.id }).from(bulks).where(mine)
+    const end = (edge: SQL) =>
+      sql`(select ${edge}(id) from (select (select ${edge}(one.id) from ${t} one where one.workspace_id = ${workspaceId} and one.bulk_id = step.id) id from (${steps}) step) ends)`
+    return { first: end(sql.raw('min')), last: end(sql.raw('max')) }
+  }
+
+  /**
    * Ids are UUIDv7: their order is the order of creation, and the primary key serves it without a sort. The few
    * messages of a bulk or a recipient are sorted by an expression: the engines would otherwise search the history in key order.
    */
@@ -109,7 +129,7 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
   }
 
   function matching(workspaceId: string, { ids, ...filter }: BoundedFilter) {
-    const { bulk_id, recipient, sender, template } = filter
+    const { bulk_id, broadcast_id, recipient, sender, template } = filter
     const others = and(
       filter.channel && eq(t.channel, filter.channel),
       // The condition has the same text as in the index.
@@ -123,10 +143,11 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
       filter.livemode === false ? isTest : undefined,
     )
     // `is true` keeps SQLite from the indexes by kind: it would read them to their end, and a row for each entry.
-    const isByKey = others && (bulk_id || recipient || sender || template)
+    const isByKey = others && (bulk_id || broadcast_id || recipient || sender || template)
     return and(
       eq(t.workspace_id, workspaceId),
       bulk_id ? inArray(t.id, idsOfBulk(workspaceId, bulk_id)) : undefined,
+      broadcast_id ? ofBroadcast(workspaceId, broadcast_id) : undefined,
       filter.indexed ? inArray(t.id, filter.indexed.ids) : undefined,
       template ? eq(t.template, template) : undefined,
       isByKey ? sql`(${others}) is true` : others,
@@ -316,8 +337,12 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
       ): Promise<SearchedRows> {
         const found = await bounded(workspaceId, filter)
         if (!found) return { rows: [], last: null }
-        const { before_id, bulk_id } = found.filter
-        const ids = bulk_id ? await rangeOfBulk(workspaceId, bulk_id) : found.filter.ids
+        const { before_id, bulk_id, broadcast_id } = found.filter
+        const ids = bulk_id
+          ? await rangeOfBulk(workspaceId, bulk_id)
+          : broadcast_id
+            ? endsOf(workspaceId, broadcast_id)
+            : found.filter.ids
         // In the order of the key, whatever else the filter selects, so that the number of read messages has a bound.
         const [last] = await db
           .select({ id: t.id, created_at: t.created_at })
@@ -457,7 +482,7 @@ function isEmpty(filter: MessageFilter): boolean {
 
 /** A filter with inclusive bounds of ids. */
 interface BoundedFilter extends MessageFilter {
-  ids?: { first: string | undefined; last: string | undefined } | undefined
+  ids?: { first: string | SQL | undefined; last: string | SQL | undefined } | undefined
   /** The place of the recipient in the index; null if it is not used. */
   indexed?: IndexedRecipient | null | undefined
 }

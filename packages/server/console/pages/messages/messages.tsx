@@ -91,7 +91,17 @@ const PERIODS = [
   ['dates', 'Dates …'],
 ] as const
 
-const NAMES = ['search', 'channel', 'status', 'period', 'from', 'to', 'bulk_id', 'after'] as const
+const NAMES = [
+  'search',
+  'channel',
+  'status',
+  'period',
+  'from',
+  'to',
+  'bulk_id',
+  'broadcast_id',
+  'after',
+] as const
 
 /** The filters in the address. */
 function useFilter() {
@@ -114,12 +124,12 @@ function datesOf({ period, from, to }: ReturnType<typeof useFilter>) {
 
 function Messages({ params }: PageProps) {
   const filter = useFilter()
-  const { search, channel, status, bulk_id, after } = filter
+  const { search, channel, status, bulk_id, broadcast_id, after } = filter
   const list = useLoad(
     (signal) =>
       ownApi.get<Answer>(
         '/messages',
-        { search, channel, status, bulk_id, after, limit: '25', ...datesOf(filter) },
+        { search, channel, status, bulk_id, broadcast_id, after, limit: '25', ...datesOf(filter) },
         signal,
       ),
     [filter],
@@ -202,6 +212,7 @@ function Filters({
   from = '',
   to = '',
   bulk_id,
+  broadcast_id,
 }: ReturnType<typeof useFilter>) {
   const set = (changes: Record<string, string>) => setQuery(changes, { to: '/messages' })
   return (
@@ -247,9 +258,9 @@ function Filters({
             onChange={({ currentTarget }) => set({ [name]: currentTarget.value })}
           />
         ))}
-      {bulk_id && (
-        <Button icon="close" onClick={() => set({ bulk_id: '' })}>
-          One bulk only
+      {(bulk_id || broadcast_id) && (
+        <Button icon="close" onClick={() => set({ bulk_id: '', broadcast_id: '' })}>
+          One {bulk_id ? 'bulk' : 'broadcast'} only
         </Button>
       )}
     </div>
