@@ -5,7 +5,7 @@ import '../../packages/core/test/postgres-database.ts'
 import type { Page } from './pages.ts'
 import { sectionOf } from './sections.ts'
 
-const ADDRESS = /postgres:\/\/(\w+):password@(?:db\.example|localhost)(?::6432)?\/(\w+)/g
+const ADDRESS = /postgres:\/\/(\w+):password@(?:db(?:-[bc])?\.example|localhost)(?::6432)?\/(\w+)/g
 const CREATED = /create (role|database) (\w+)/g
 const NAME = /\bsvc(?:_[a-z]+)?\b/g
 

@@ -15,7 +15,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { checkDatabase } from '@svc/server/doctor'
+import { checkDatabase, checkReplicas } from '@svc/server/doctor'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { migrateDatabase } from '../../core/src/maintenance/archive/open.ts'
 import { Sqlite } from '../../core/src/storage/sqlite/engine/connection.ts'
@@ -331,6 +331,18 @@ describe('svc doctor', () => {
       const isAdded = ({ message }: { message: string }) => message.includes('no standby')
       expect(findings.filter(isAdded)).toEqual([])
       expect(twice.findings.filter(isAdded)).toMatchObject([{ level: 'warning' }])
+      const bound = { database_replica_max_lag_ms: 250 }
+      const replicas = await checkReplicas(server.url, {
+        database_replica_urls: ['postgres://svc:hunter2@127.0.0.1:1/svc', server.url],
+        ...bound,
+      })
+      expect(replicas.map(({ check, level }) => [check, level])).toEqual([
+        ['replica', 'warning'],
+        ['replica', 'warning'],
+      ])
+      expect(replicas[0]?.message).toMatch(/^127\.0\.0\.1:1 is not used: .*ECONNREFUSED/)
+      expect(replicas[1]?.message).toMatch(/ is not used: it is no standby$/)
+      expect(await checkReplicas(server.url, { database_replica_urls: [], ...bound })).toEqual([])
     } finally {
       await server.stop()
     }

@@ -28,6 +28,14 @@ export interface CoreOptions {
    */
   database_direct_url?: string | undefined
   /**
+   * Standbys of the PostgreSQL database, at most 16: lists, searches, timelines, exports and statistics are read there. A read shows
+   * everything that was committed before it began; if no standby has that in time, the read goes to `database_url`. A standby that is lost
+   * or behind is no error.
+   */
+  database_replica_urls?: readonly string[] | undefined
+  /** How long a read waits for a standby that is behind, 1 to 60,000 ms; one that is further behind is not used. Default: 250. */
+  database_replica_max_lag_ms?: number | undefined
+  /**
    * `disk`: an accepted message and its debit are on disk when `send` resolves. `none`, only with SQLite and only for
    * tests: commits are not flushed, and a stop of the machine may lose accepted messages or damage the database.
    * Default `disk`.

@@ -64,7 +64,7 @@ import { createCodeKey } from './secrets/secrets.ts'
 import { openSecrets, type SecretsAtRest } from './secrets-at-rest/secrets-at-rest.ts'
 import { openStorage } from './storage/open.ts'
 import type { Counter, Counting } from './storage/ports/hot.ts'
-import type { Storage } from './storage/ports/storage.ts'
+import type { ReplicaState, Storage } from './storage/ports/storage.ts'
 import { createTemplates, type Templates } from './templates/templates.ts'
 import { createSendReplies } from './twiml/send-replies.ts'
 import type { FallBack } from './verifications/fallbacks.ts'
@@ -159,6 +159,8 @@ export interface Core<F extends Form = 'given'> {
    * while SQLite cannot write its log back into the database file; null without one.
    */
   databaseFault(): string | null
+  /** The read replicas of `database_replica_urls`, in that order, as this process sees them. */
+  databaseReplicas(): readonly ReplicaState[]
   /**
    * Starts to send messages and deliver webhooks.
    * @throws Error when another process already does so on this database.
@@ -205,6 +207,8 @@ export async function createCore(options: CoreOptions): Promise<Core> {
   const storage = await openStorage(options.database_url, prepared.runtime, {
     onFailure: options.onFailure,
     direct_url: options.database_direct_url,
+    replica_urls: options.database_replica_urls,
+    replica_max_lag_ms: options.database_replica_max_lag_ms,
     durability: options.durability,
     reading_threads: prepared.threads === 0 ? 0 : READING_THREADS,
     answer_max_ms: options.answer_max_ms,
@@ -491,6 +495,7 @@ function bindApi(parts: Parts) {
     secretsAtRest,
     ping: storage.ping,
     databaseFault: () => storage.fault?.() ?? null,
+    databaseReplicas: () => storage.replicas?.() ?? [],
     startDispatch: () =>
       dispatching.start(dispatchParts(parts, gate, intake, { messages, fallBack, stepBroadcast })),
   } satisfies Omit<DecodedCore, 'close' | 'isDispatching' | typeof Symbol.asyncDispose>

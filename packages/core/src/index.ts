@@ -117,6 +117,7 @@ export type { SecondFactorState, TotpSecret } from './second-factor/second-facto
 export type { SecretsAtRest } from './secrets-at-rest/secrets-at-rest.ts'
 export type { Durability } from './storage/database-url.ts'
 export type { Counter, Counting } from './storage/ports/hot.ts'
+export type { ReplicaState } from './storage/ports/storage.ts'
 export type {
   AccountRecord,
   AuditFilter,

@@ -74,7 +74,12 @@ export {
   verifyLedgerApart,
 } from './maintenance/inspect/apart.ts'
 export type { DatabaseFacts, EngineFacts, QueueFaults } from './maintenance/inspect/facts.ts'
-export { findDamage, inspectDatabase, isDatabaseExposed } from './maintenance/inspect/inspect.ts'
+export {
+  findDamage,
+  inspectDatabase,
+  inspectReplicas,
+  isDatabaseExposed,
+} from './maintenance/inspect/inspect.ts'
 export type { ReadOptions } from './maintenance/ledger/read-ledger.ts'
 export { type BookedEntry, readLedger } from './maintenance/ledger/read-ledger.ts'
 export type {

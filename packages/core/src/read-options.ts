@@ -86,11 +86,15 @@ const nameServer = z.custom<string>(
 )
 
 const MB = 1024 * 1024
+const REPLICAS_MAX = 16
+const REPLICA_LAG_MAX_MS = 60_000
 
 /** One check for each option. Those that `readOptions` and `installProviders` read further are only of the right type. */
 const CHECKS = {
   database_url: z.string().min(1),
   database_direct_url: z.string().min(1).optional(),
+  database_replica_urls: z.array(z.string().min(1)).max(REPLICAS_MAX).optional(),
+  database_replica_max_lag_ms: whole(1, REPLICA_LAG_MAX_MS).optional(),
   durability: z.enum(['disk', 'none']).optional(),
   secrets_keys: z.array(z.string()).optional(),
   require_secrets_keys: z.boolean().optional(),

@@ -230,7 +230,7 @@ describe('every function of the core', () => {
     )
     expect(functions.length).toBeGreaterThan(70)
     const WITHOUT_PARAMETERS =
-      /^(?:isDispatching|ping|databaseFault|startDispatch|apiKeys\.(?:flush|close)|billing\.packages|dispatch\.(?:pause|isPaused|doubtful|doubtfulMessages)|mails\.(?:list|idle)|members\.preparePasskeys|operators\.list|overviews\.overview|providers\.(?:status|callbackLimits)|secretsAtRest\.status|webhooks\.events)$/
+      /^(?:isDispatching|ping|databaseFault|databaseReplicas|startDispatch|apiKeys\.(?:flush|close)|billing\.packages|dispatch\.(?:pause|isPaused|doubtful|doubtfulMessages)|mails\.(?:list|idle)|members\.preparePasskeys|operators\.list|overviews\.overview|providers\.(?:status|callbackLimits)|secretsAtRest\.status|webhooks\.events)$/
     for (const [name, call] of functions) {
       if (WITHOUT_PARAMETERS.test(name)) continue
       for (const value of [Symbol('wrong'), 1n, { nested: { wrong: true } }]) {

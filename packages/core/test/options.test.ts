@@ -42,6 +42,15 @@ it.each<[options: unknown, text: string]>([
     given({ database_url: 'postgres://x', database_direct_url: 'file:x' }),
     'database_direct_url must begin with postgres:',
   ],
+  [
+    given({ database_replica_urls: ['postgres://x'] }),
+    'database_replica_urls is only for PostgreSQL',
+  ],
+  [
+    given({ database_url: 'postgres://x', database_replica_urls: ['file:x'] }),
+    'database_replica_urls must begin with postgres:',
+  ],
+  [given({ database_replica_max_lag_ms: 0 }), 'database_replica_max_lag_ms: must be '],
   [given({ console_url: 'https://svc.example' }), 'console_url: must be a function'],
   [given({ brand: '' }), 'brand: must be a name of 1 to 60 characters'],
   [given({ brand: 'A\nB' }), 'brand: must be a name of 1 to 60 characters'],

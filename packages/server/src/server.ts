@@ -97,6 +97,8 @@ export async function startServer({
   const core = await openCore({
     database_url: config.database_url,
     database_direct_url: config.database_direct_url ?? undefined,
+    database_replica_urls: config.database_replica_urls,
+    database_replica_max_lag_ms: config.database_replica_max_lag_ms,
     secrets_keys: config.secrets_keys,
     accept_any_password: dev,
     signup_credits: config.signup_credits,

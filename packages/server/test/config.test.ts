@@ -285,6 +285,12 @@ describe('the error for a wrong setting names the setting', () => {
     expect(messageOf({ SVC_DATABASE_URL: 'file:' })).toBe(message)
     const direct = messageOf({ SVC_DATABASE_DIRECT_URL: 'mysql://root:hunter2@db/svc' })
     expect(direct).toBe('SVC_DATABASE_DIRECT_URL must be postgres://user:password@host/database')
+    const replicas = messageOf({
+      SVC_DATABASE_REPLICA_URLS: 'postgres://b/svc,mysql://root:hunter2@db/svc',
+    })
+    expect(replicas).toBe(
+      'SVC_DATABASE_REPLICA_URLS must be postgres://user:password@host/database',
+    )
   })
 
   it('does not repeat a secret', () => {

@@ -56,7 +56,7 @@ async function* checks(
   { offline = false, thorough = false }: DoctorOptions,
 ): AsyncGenerator<Finding[]> {
   const now = () => new Date()
-  const { checkBackups, checkDatabase, checkFolder, checkProgram } = await import(
+  const { checkBackups, checkDatabase, checkFolder, checkProgram, checkReplicas } = await import(
     '@svc/server/doctor'
   )
   yield checkProgram(process.version)
@@ -70,6 +70,9 @@ async function* checks(
   }
   const database = await checkDatabase(url, { thorough, now })
   yield database.findings
+  if (database.is_usable) {
+    yield await findingsOrError('replica', () => checkReplicas(url, config))
+  }
   if (database.is_usable) yield* serviceChecks({ io, config, url, offline, thorough })
   yield await findingsOrError('backups', () => checkBackups(config, now()))
   yield await findingsOrError('inlet', () => checkInlet(config, { now: now() }))

@@ -264,9 +264,8 @@ async function waitingFor(
   { storage, runtime }: { storage: Storage; runtime: Pick<Runtime, 'now'> },
   { workspace_id, channel, address }: SuppressionRow,
 ): Promise<Settlement[]> {
-  const filter = { channel, status: 'queued' } as const
   const page = { limit: SEARCHED_MAX, offset: 0, content_length: 0 }
-  const waiting = await storage.read.messages.listShort(workspace_id, filter, page)
+  const waiting = await storage.read.messages.queuedOf(workspace_id, channel, page)
   const theirs = waiting.filter(
     // Of several recipients, the claim leaves out those who opted out.
     (message) =>

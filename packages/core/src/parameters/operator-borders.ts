@@ -121,6 +121,7 @@ export function operatorBorders() {
     },
     ping: takes(),
     databaseFault: takesAtOnce(),
+    databaseReplicas: takesAtOnce(),
     startDispatch: takes(),
   }
 }

@@ -9,6 +9,10 @@ export interface StorageOptions {
   clock?: 'server' | 'caller'
   /** The URL of the same PostgreSQL database without a pooler. */
   direct_url?: string | undefined
+  /** The URLs of standbys of the PostgreSQL database, for reads. */
+  replica_urls?: readonly string[] | undefined
+  /** How far behind such a standby may be, and how long a read waits for it; default: 250 ms. */
+  replica_max_lag_ms?: number | undefined
   /** The time limit of one operation on PostgreSQL; default: 10 s. */
   answer_max_ms?: number | undefined
   /** The number of SQLite's reader threads for long queries; default: 0, all reads run in this thread. */
@@ -28,6 +32,8 @@ export async function openStorage(
     onFailure = () => {},
     clock = 'server',
     direct_url,
+    replica_urls,
+    replica_max_lag_ms,
     answer_max_ms,
     reading_threads = 0,
     durability = 'disk',
@@ -43,6 +49,9 @@ export async function openStorage(
   const named = readDatabaseUrl(url)
   if (named.engine === 'sqlite') {
     if (direct_url !== undefined) throw new RangeError('database_direct_url is only for PostgreSQL')
+    if (replica_urls?.length) {
+      throw new RangeError('database_replica_urls is only for PostgreSQL')
+    }
     const { openSqlite } = await import('./sqlite/sqlite.ts')
     return openSqlite(named.file, runtime, { onFailure, reading_threads, durability })
   }
@@ -54,6 +63,15 @@ export async function openStorage(
   if (direct_url !== undefined && readDatabaseUrl(direct_url).engine !== 'postgres') {
     throw new RangeError('database_direct_url must begin with postgres:')
   }
+  if (replica_urls?.some((each) => readDatabaseUrl(each).engine !== 'postgres')) {
+    throw new RangeError('database_replica_urls must begin with postgres:')
+  }
   const { openPostgres } = await import('./postgres/postgres.ts')
-  return openPostgres(named.url, runtime, { clock, answer_max_ms, direct_url })
+  return openPostgres(named.url, runtime, {
+    clock,
+    answer_max_ms,
+    direct_url,
+    replica_urls,
+    replica_max_lag_ms,
+  })
 }

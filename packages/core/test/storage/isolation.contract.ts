@@ -368,6 +368,8 @@ export function isolationContract(open: OpenStorage): void {
           byId: () => messages.byId(asker, message.id),
           list: () => messages.list(asker, filter, EVERYTHING),
           listShort: () => messages.listShort(asker, filter, { ...EVERYTHING, content_length: 0 }),
+          queuedOf: () =>
+            messages.queuedOf(asker, message.channel, { ...EVERYTHING, content_length: 0 }),
           count: () => messages.count(asker, filter),
           countsSince: () => messages.countsSince(asker, { unit: 'day', from: new Date(0) }),
           attempts: () => messages.attempts(asker, message.id),

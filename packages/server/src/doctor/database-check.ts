@@ -67,6 +67,28 @@ export async function checkDatabase(
   }
 }
 
+/** Checks that each read replica of a PostgreSQL database can be used now. */
+export async function checkReplicas(
+  url: string,
+  {
+    database_replica_urls: urls,
+    database_replica_max_lag_ms: max_lag_ms,
+  }: { database_replica_urls: readonly string[]; database_replica_max_lag_ms: number },
+): Promise<Finding[]> {
+  if (urls.length === 0) return []
+  const is = findingsOf('replica')
+  const { inspectReplicas } = await import('@svc/core/operate')
+  const states = await inspectReplicas(url, { urls, max_lag_ms })
+  return states.map(({ name, lag_ms, reason }) =>
+    reason === null
+      ? is.ok(`${name} has the last change after ${lag_ms} ms`)
+      : is.warning(
+          `${name} is not used: ${reason}`,
+          'the primary answers meanwhile; check that it runs, streams, and is at most SVC_DATABASE_REPLICA_MAX_LAG_MS behind',
+        ),
+  )
+}
+
 function unusable(finding: Finding) {
   return { findings: [finding], is_usable: false }
 }

@@ -1,4 +1,4 @@
-import type { Core, Telemetry } from '@svc/core'
+import type { Core, ReplicaState, Telemetry } from '@svc/core'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { MailOutcome } from '../compat/smtp/commands.ts'
 import type { Inlet } from '../compat/smtp/inlet.ts'
@@ -34,6 +34,33 @@ const PAUSED = {
   name: 'svc_dispatch_paused',
   help: 'Whether an operator paused all sending, 1 or 0.',
 }
+
+/** The metrics of read replicas; they have no series without any. */
+const REPLICA_GAUGES = [
+  {
+    name: 'svc_replica_used',
+    help: 'Whether this process reads at a read replica, 1 or 0.',
+    type: 'gauge',
+    aggregator: 'min',
+    of: ({ is_used }) => Number(is_used),
+  },
+  {
+    name: 'svc_replica_lag_seconds',
+    help: 'How long the last change took to reach a read replica, or has not reached it.',
+    type: 'gauge',
+    aggregator: 'max',
+    of: ({ lag_ms }) => (lag_ms === null ? null : lag_ms / 1_000),
+  },
+  {
+    name: 'svc_replica_reads_total',
+    help: 'Queries that a read replica answered.',
+    type: 'counter',
+    aggregator: 'sum',
+    of: ({ answers }) => answers,
+  },
+] as const satisfies (Parameters<typeof register>[1] & {
+  of: (replica: ReplicaState) => number | null
+})[]
 
 /** @param providers the names of all providers, the sandbox included */
 export function createMetrics({
@@ -75,6 +102,14 @@ export function createMetrics({
       register(registry, { ...PAUSED, type: 'gauge', aggregator: 'max' }, () => [
         { labels: {}, value: Number(core.dispatch.isPaused()) },
       ])
+      for (const { of, ...named } of REPLICA_GAUGES) {
+        register(registry, named, () =>
+          core.databaseReplicas().flatMap((replica) => {
+            const value = of(replica)
+            return value === null ? [] : [{ labels: { replica: replica.name }, value }]
+          }),
+        )
+      }
       if (isOneOfSeveral) {
         const scraped = answerScrapes(async () => {
           await overview.refresh()

@@ -1,4 +1,5 @@
 import type { Setting } from './table.ts'
+import { itemsOf } from './variables.ts'
 
 const MASK = '***'
 
@@ -12,8 +13,14 @@ export function maskedKey(key: string): string {
 }
 
 /** The value of a setting, with secrets masked. */
-export function maskedText({ is_secret, kind }: Setting, text: string): string {
+export function maskedText(setting: Setting, text: string): string {
+  const { is_secret, kind, type } = setting
   if (!is_secret) return text
+  if (type === 'postgres_list') {
+    return itemsOf(text)
+      .map((one) => maskedText({ ...setting, type: 'postgres' }, one))
+      .join(',')
+  }
   if (kind === 'database' && text.startsWith('file:')) return text
   if (kind === 'json_or_path') return /^[[{"]/.test(text) ? namesOf(text) : text
   const url = /^[a-z]+:\/\//.test(text) && URL.canParse(text) ? new URL(text) : null

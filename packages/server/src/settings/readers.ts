@@ -48,6 +48,8 @@ const READERS = {
   json_or_path: (text: string) => text,
   database: readDatabaseUrl,
   postgres: readPostgresUrl,
+  postgres_list: (text: string, setting: Setting) =>
+    itemsOf(text).map((url) => readPostgresUrl(url, setting)),
   url: readUrl,
   port: readPort,
   host_port: readHostPort,
@@ -72,12 +74,14 @@ const READERS = {
 /** The texts for lists that are not set. Without such a text, a choice is undefined and any other setting is null. */
 const EMPTY: Partial<Record<SettingType, string>> = {
   networks: '',
+  postgres_list: '',
   smtp_addresses: 'off',
   credit_packages: '[]',
 }
 
 type Unset<Type extends SettingType> = Type extends
   | 'networks'
+  | 'postgres_list'
   | 'smtp_addresses'
   | 'credit_packages'
   ? never

@@ -45,6 +45,7 @@ export const SETTING_TYPES = {
   json_or_path: { kind: 'json_or_path', shown: 'JSON or path' },
   database: { kind: 'database', shown: 'URL' },
   postgres: { kind: 'text', shown: 'URL' },
+  postgres_list: { kind: 'list', shown: 'list of URLs' },
   url: { kind: 'text', shown: 'URL' },
   port: { kind: 'number', shown: 'port' },
   host_port: { kind: 'text', shown: '`host:port`' },
@@ -138,6 +139,23 @@ const ROWS = {
         'the same PostgreSQL database without [the pooler](postgresql.md#a-pooler) of `SVC_DATABASE_URL`: for listening, migrations and commands',
       example: 'postgres://svc:password@db.example/svc',
       is_secret: true,
+    },
+    SVC_DATABASE_REPLICA_URLS: {
+      type: 'postgres_list',
+      summary: 'read replicas of the PostgreSQL database of SVC_DATABASE_URL',
+      details:
+        '[read replicas](postgresql.md#read-replicas) of the PostgreSQL database: lists, searches, timelines, exports and statistics are read there',
+      example: 'postgres://svc:password@db-b.example/svc',
+      is_secret: true,
+    },
+    SVC_DATABASE_REPLICA_MAX_LAG_MS: {
+      type: 'whole',
+      summary: 'how many milliseconds a read waits for a read replica that is behind',
+      details:
+        'how many milliseconds a read waits for [a read replica](postgresql.md#read-replicas) that is behind; one that is further behind is not used',
+      default: '250',
+      max: 60_000,
+      example: '1000',
     },
     SVC_PROCESSES: {
       type: 'processes',

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { createDatabase } from '../../../core/test/postgres-database.ts'
 import { openReceiver } from '../receiver.ts'
 import { type Exposition, nonZero, readExposition } from './exposition.ts'
 import { openServed, type Served } from './served.ts'
@@ -143,6 +144,7 @@ describe('a scrape after known sends, failures and deliveries', () => {
     ['svc_webhooks', { active: 2, disabled: 1 }],
     ['svc_dispatching', { '': 1 }],
     ['svc_dispatch_paused', {}],
+    ['svc_replica_used', {}],
     ['svc_database_up', { '': 1 }],
     ['svc_thread_deaths_total', {}],
   ])('has the exact number: %s', (name, expected) => {
@@ -193,4 +195,23 @@ it('shows known label combinations from the start, at 0', () => {
   expect(valuesOf('svc_delivery_attempts_total')).toEqual(zeros(12))
   expect(valuesOf('svc_deliveries_total')).toEqual(zeros(2))
   expect(valuesOf('svc_thread_deaths_total')).toEqual(zeros(1))
+})
+
+it('shows each read replica, and no password', async () => {
+  const database = await createDatabase()
+  const withReplica = await openServed({
+    SVC_DATABASE_URL: database.url,
+    SVC_DATABASE_REPLICA_URLS: 'postgres://svc:hunter2@127.0.0.1:1/svc',
+  })
+  const text = await withReplica.scrape()
+  await withReplica.close()
+  await database.drop()
+  const found = readExposition(text).samples.filter(({ name }) => name.startsWith('svc_replica_'))
+  const labels = { replica: '127.0.0.1:1' }
+  // The lag of a replica that does not answer is not known.
+  expect(found).toEqual([
+    { name: 'svc_replica_used', labels, value: 0 },
+    { name: 'svc_replica_reads_total', labels, value: 0 },
+  ])
+  expect(text).not.toContain('hunter2')
 })

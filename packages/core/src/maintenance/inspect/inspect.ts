@@ -1,4 +1,5 @@
 import { readDatabaseUrl } from '../../storage/database-url.ts'
+import type { ReplicaState } from '../../storage/ports/storage.ts'
 import { withSnapshot } from '../snapshot/open-snapshot.ts'
 import type { DatabaseFacts, EngineFacts } from './facts.ts'
 import { newestOf, queueFaults } from './queue-faults.ts'
@@ -61,4 +62,16 @@ export async function isDatabaseExposed(url: string): Promise<boolean> {
   if (named.engine === 'sqlite') return false
   const { isExposed } = await import('../../storage/postgres/engine/connection.ts')
   return isExposed(named.url)
+}
+
+/**
+ * The state of each read replica of a PostgreSQL database, as a server that starts now finds it.
+ * @throws Error when the database itself cannot be used.
+ */
+export async function inspectReplicas(
+  url: string,
+  options: { urls: readonly string[]; max_lag_ms: number },
+): Promise<ReplicaState[]> {
+  const { replicaStates } = await import('./postgres.ts')
+  return replicaStates(url, options)
 }

@@ -1,4 +1,8 @@
-import { onPool } from '../snapshot/postgres-sessions.ts'
+import type { ReplicaState } from '../../storage/ports/storage.ts'
+import { ANSWER_MAX_MS, connect } from '../../storage/postgres/engine/connection.ts'
+import { createReplicas } from '../../storage/postgres/engine/replicas.ts'
+import { eachAlone, inTime } from '../../storage/postgres/engine/transaction.ts'
+import { onPool, silent } from '../snapshot/postgres-sessions.ts'
 import type { EngineFacts } from './facts.ts'
 
 const SETTINGS = [
@@ -41,4 +45,27 @@ export function postgresFacts(url: string): Promise<EngineFacts> {
       ...(pool.begin && { is_pooled: true }),
     }
   })
+}
+
+/** The state of each replica of a PostgreSQL database, as a server that starts now finds it. */
+export async function replicaStates(
+  url: string,
+  { urls, max_lag_ms }: { urls: readonly string[]; max_lag_ms: number },
+): Promise<ReplicaState[]> {
+  const connections = await connect(url, { log: silent, replica_urls: urls })
+  const { slow, replicas: places } = connections
+  try {
+    const replicas = createReplicas({
+      primary: (text) =>
+        inTime(slow, eachAlone, (run) => run(text), performance.now() + ANSWER_MAX_MS),
+      places,
+      max_lag_ms,
+      read_max_ms: ANSWER_MAX_MS,
+      log: silent,
+    })
+    await replicas.examine()
+    return replicas.states()
+  } finally {
+    await connections.end()
+  }
 }

@@ -5,7 +5,8 @@ import type { Pool, Run } from '../../storage/postgres/engine/transaction.ts'
 const NO_LOCKS =
   'a pooler gives each transaction another session: name PostgreSQL itself, with --database or SVC_DATABASE_DIRECT_URL'
 
-const silent = { debug() {}, info() {}, warn() {}, error() {} }
+/** A log without lines. */
+export const silent = { debug() {}, info() {}, warn() {}, error() {} }
 
 /** Connects with another application name than the servers use, so that the servers' sessions can be counted. */
 export async function onPool<T>(

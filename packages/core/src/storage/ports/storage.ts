@@ -4,39 +4,223 @@ import type { Reads, Writes } from './stores.ts'
 export type { Reads, Writes }
 
 /**
- * The queries that find their rows by one key, and that of the start: they run in the calling thread. An engine may run every other query on a
- * reader thread, so that a long query delays no other request.
+ * Where a query of `read` runs. `near`: it finds its rows by one key, or is that of the start, and runs in the calling thread. The
+ * others may take long, and an engine may run them on a reader thread, so that they delay no other request. `primary`: its answer decides
+ * something (a send, a limit, a balance, a login, what is removed), so it never leaves the database that takes the writes. `replica`: its
+ * answer is only shown, so a read replica may give it.
  */
-export const NEAR_READS = {
-  workspaces: ['byId', 'byEmail', 'quietHours'],
-  sessions: ['byHash'],
-  users: ['byId', 'byEmail', 'byIdentity'],
-  operators: ['byName', 'byToken'],
-  members: ['byId'],
-  invitations: ['byToken'],
-  loginNetworks: ['byEmail', 'byOperator'],
-  apiKeys: ['byId'],
-  contacts: ['byId'],
-  credits: ['account'],
-  lowBalances: ['due'],
-  purchases: ['byId', 'bySession', 'byPayment'],
-  idempotencyRecords: ['byKey'],
-  messages: ['byId'],
-  files: ['chunk'],
-  bulks: ['byId'],
-  messageParts: ['byProvider'],
-  providerPauses: ['list'],
-  dispatchPauses: ['byScope'],
-  parkedReceipts: ['due'],
-  webhooks: ['byId'],
-  sendingDomains: ['byId', 'byName', 'due'],
-  verifications: ['byId'],
-  templates: ['byName', 'version', 'usable'],
-  broadcasts: ['byId', 'due'],
-  secrets: ['byName'],
-  sealedValues: ['formsAtStart'],
-  eventLog: ['state'],
-} as const satisfies { [Store in keyof Reads]?: readonly (keyof Reads[Store])[] }
+export type ReadPlace = 'near' | 'primary' | 'replica'
+
+/** The place of each query; a new one must choose. */
+export const READ_PLACES = {
+  workspaces: {
+    byId: 'near',
+    quietHours: 'near',
+    byEmail: 'near',
+    list: 'primary',
+    search: 'replica',
+  },
+  accountTokens: { holderOf: 'primary' },
+  sessions: { byHash: 'near', list: 'primary' },
+  users: { byId: 'near', byEmail: 'near', byIdentity: 'near', identities: 'primary' },
+  secondFactors: { ofLogin: 'primary' },
+  passkeys: { ofHolder: 'primary', byCredential: 'primary' },
+  members: {
+    byId: 'near',
+    list: 'replica',
+    count: 'primary',
+    invitedBy: 'primary',
+    ofUser: 'primary',
+  },
+  invitations: { list: 'replica', byToken: 'near' },
+  loginNetworks: { byEmail: 'near', byOperator: 'near' },
+  apiKeys: {
+    list: 'replica',
+    count: 'replica',
+    byId: 'near',
+    sealedKey: 'primary',
+    spentOn: 'primary',
+    testUsage: 'primary',
+  },
+  contacts: {
+    byId: 'near',
+    byIds: 'primary',
+    holding: 'primary',
+    attributes: 'primary',
+    names: 'primary',
+    list: 'replica',
+    audience: 'primary',
+    countAudience: 'primary',
+    newestId: 'primary',
+    count: 'replica',
+    tags: 'replica',
+  },
+  suppressions: { of: 'primary', list: 'replica', count: 'replica' },
+  credits: { account: 'near', entries: 'replica', entriesAbout: 'replica', entriesFrom: 'replica' },
+  creditHolds: { open: 'primary' },
+  creditLots: { open: 'primary', consumed: 'primary' },
+  lowBalances: { due: 'near' },
+  purchases: {
+    byId: 'near',
+    bySession: 'near',
+    byPayment: 'near',
+    begun: 'primary',
+    countBegun: 'primary',
+    list: 'primary',
+  },
+  idempotencyRecords: { byKey: 'near' },
+  messages: {
+    byId: 'near',
+    list: 'replica',
+    listShort: 'replica',
+    queuedOf: 'primary',
+    search: 'replica',
+    errorsSince: 'replica',
+    count: 'replica',
+    countsSince: 'replica',
+    attempts: 'replica',
+    events: 'replica',
+    ofBulk: 'primary',
+  },
+  recipientIndex: { due: 'primary', state: 'primary' },
+  files: { ofMessages: 'primary', chunk: 'near' },
+  bulks: {
+    byId: 'near',
+    list: 'replica',
+    retryOf: 'primary',
+    rejections: 'replica',
+    progress: 'primary',
+  },
+  messageParts: { byProvider: 'near' },
+  providerPauses: { list: 'near' },
+  dispatchPauses: {
+    byScope: 'near',
+    inFlight: 'primary',
+    doubtfulTotals: 'primary',
+    doubtfulMessages: 'primary',
+  },
+  parkedReceipts: { due: 'near' },
+  receivedMessages: {
+    byId: 'primary',
+    list: 'replica',
+    count: 'replica',
+    newestOfAuthors: 'replica',
+  },
+  webhooks: {
+    byId: 'near',
+    byCallbackOrigin: 'primary',
+    list: 'replica',
+    count: 'replica',
+    deliveries: 'replica',
+    countDeliveries: 'replica',
+    delivery: 'primary',
+    nextDue: 'primary',
+    deliveriesAfter: 'primary',
+    deliveriesOf: 'replica',
+    eventBodies: 'primary',
+    attempts: 'replica',
+  },
+  sendingDomains: {
+    byId: 'near',
+    byName: 'near',
+    list: 'replica',
+    count: 'replica',
+    due: 'near',
+    ofAll: 'replica',
+  },
+  verifications: {
+    byId: 'near',
+    list: 'replica',
+    count: 'replica',
+    due: 'primary',
+    dueFallbacks: 'primary',
+    naming: 'primary',
+    totals: 'replica',
+    countsOf: 'primary',
+    progress: 'replica',
+    pauses: 'primary',
+    pausesOfAll: 'replica',
+  },
+  templates: {
+    byName: 'near',
+    list: 'replica',
+    count: 'replica',
+    version: 'near',
+    usable: 'near',
+    versions: 'replica',
+    countVersions: 'replica',
+    sizeOfVersions: 'primary',
+  },
+  broadcasts: {
+    byId: 'near',
+    list: 'replica',
+    count: 'replica',
+    countOpen: 'primary',
+    due: 'near',
+    waiting: 'primary',
+    totals: 'replica',
+    unsubscribed: 'replica',
+    nextBulk: 'primary',
+    queued: 'primary',
+  },
+  secrets: { byName: 'near' },
+  sealedValues: { forms: 'primary', formsAtStart: 'near', countRows: 'primary' },
+  overview: {
+    messageTotals: 'replica',
+    messageQueue: 'replica',
+    deliveryQueue: 'replica',
+    queueParts: 'replica',
+    messageQueueStates: 'replica',
+    deliveryQueueStates: 'replica',
+    unknownMessages: 'replica',
+    creditTotals: 'replica',
+    webhookTotals: 'replica',
+    troubledWebhooks: 'replica',
+    failedMessages: 'replica',
+  },
+  retention: {
+    due: 'primary',
+    mark: 'primary',
+    messages: 'primary',
+    events: 'primary',
+    received: 'primary',
+  },
+  history: {
+    due: 'primary',
+    ids: 'primary',
+    bulks: 'primary',
+    webhooks: 'primary',
+    deliveries: 'primary',
+  },
+  erasure: {
+    windowEnd: 'primary',
+    messagesTo: 'primary',
+    receivedFrom: 'primary',
+    eventsNaming: 'primary',
+    eventsOf: 'primary',
+    rejections: 'primary',
+    knownNames: 'primary',
+    conversations: 'primary',
+    answers: 'primary',
+  },
+  audit: { list: 'replica', count: 'replica', ofAll: 'replica', overfull: 'primary' },
+  operators: { list: 'primary', byId: 'primary', byName: 'near', byToken: 'near' },
+  eventLog: { state: 'near', between: 'primary' },
+} as const satisfies { [Store in keyof Reads]: Record<keyof Reads[Store], ReadPlace> }
+
+/** A read replica, as this process sees it. */
+export interface ReplicaState {
+  /** Its host and port. */
+  name: string
+  /** How long the last change of the primary took to arrive, or has not arrived; null while the replica cannot be compared. */
+  lag_ms: number | null
+  /** Whether queries go to it now. */
+  is_used: boolean
+  /** Why it is not used, without a password; null while it is. */
+  reason: string | null
+  /** The number of its answers since the start. */
+  answers: number
+}
 
 /**
  * The storage of the service, in two parts. `read` and `write` serve the API through shared stores; `hot` serves the
@@ -83,5 +267,7 @@ export interface Storage {
    * database file. Null without such an error; absent where the engine has none.
    */
   fault?(): string | null
+  /** The read replicas; absent where the engine has none. */
+  replicas?(): readonly ReplicaState[]
   close(): Promise<void>
 }

@@ -16,12 +16,13 @@ import {
   type GivenLanes,
 } from '../queueing.ts'
 import { openCold } from './engine/cold.ts'
-import { ANSWER_MAX_MS, alone, connect } from './engine/connection.ts'
+import { ANSWER_MAX_MS, alone, connect, REPLICA_SHARES } from './engine/connection.ts'
 
 import { type Database, databaseOn } from './engine/database.ts'
 import { isCommon, refusesWrites } from './engine/failure.ts'
 import { migrate } from './engine/migrate.ts'
 import { createQueue, inTurn, type Queue } from './engine/queue.ts'
+import { createReplicas } from './engine/replicas.ts'
 import { createWaker, type Waker } from './engine/wake.ts'
 import { prepareAccept } from './verbs/accept.ts'
 import { prepareAdmission, prepareSweepCounters } from './verbs/admission.ts'
@@ -61,7 +62,13 @@ export interface PostgresOptions {
   answer_max_ms?: number | undefined
   /** The database without a pooler, for what needs a session. */
   direct_url?: string | undefined
+  /** Read replicas: standbys of the database. */
+  replica_urls?: readonly string[] | undefined
+  /** How long a read waits for a replica to catch up, and how far behind a replica may be, in milliseconds; default: 250. */
+  replica_max_lag_ms?: number | undefined
 }
+
+export const REPLICA_MAX_LAG_MS = 250
 
 /**
  * Opens a PostgreSQL database as storage, migrating it as needed. Any number of processes may have it open.
@@ -70,7 +77,13 @@ export interface PostgresOptions {
 export async function openPostgres(
   url: string,
   runtime: Pick<Runtime, 'id' | 'random' | 'log' | 'telemetry'>,
-  { clock = 'server', answer_max_ms = ANSWER_MAX_MS, direct_url }: PostgresOptions = {},
+  {
+    clock = 'server',
+    answer_max_ms = ANSWER_MAX_MS,
+    direct_url,
+    replica_urls,
+    replica_max_lag_ms: max_lag_ms = REPLICA_MAX_LAG_MS,
+  }: PostgresOptions = {},
 ): Promise<Storage> {
   const { id: newId, random, log, telemetry } = runtime
   const watch = createWriteWatch({ refuses: refusesWrites, probe: () => probe() })
@@ -80,7 +93,7 @@ export async function openPostgres(
     onCommit: reportCommitted(telemetry),
     onError: watch.failed,
   }
-  const connections = await connect(url, { log, answer_max_ms, direct_url })
+  const connections = await connect(url, { log, answer_max_ms, direct_url, replica_urls })
   const { hot, cold, lone, slow } = connections
   try {
     await migrate(slow)
@@ -101,11 +114,24 @@ export async function openPostgres(
     queues.push(made)
     return made.run
   }
-  const { read, write, assertWritable, probe } = openCold(cold, {
+  const { replicas: places } = connections
+  const { read, write, assertWritable, probe, replicas } = openCold(cold, {
     ...bounds,
     clock: clockOf(clock),
     onLogged,
+    replicas:
+      places.length === 0
+        ? null
+        : (primary) =>
+            createReplicas({
+              primary,
+              places,
+              max_lag_ms,
+              read_max_ms: answer_max_ms * REPLICA_SHARES.read,
+              log,
+            }),
   })
+  replicas?.start()
   const changes = queue(WRITES_AT_ONCE, WRITES_WAITING_MAX)
   return {
     read,
@@ -136,7 +162,9 @@ export async function openPostgres(
       await assertWritable()
       await watch.check()
     },
+    replicas: () => replicas?.states() ?? [],
     async close() {
+      await replicas?.stop()
       await Promise.all(queues.map((each) => each.close()))
       await waker.close()
       await connections.end()

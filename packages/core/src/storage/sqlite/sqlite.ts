@@ -8,7 +8,8 @@ import { makeFolder } from '../../runtime/make-folder.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
 import { createListeners } from '../after-commit.ts'
 import type { Durability } from '../database-url.ts'
-import { NEAR_READS, type Reads, type Storage } from '../ports/storage.ts'
+import { placedReads, withErrors } from '../placed-reads.ts'
+import type { Storage } from '../ports/storage.ts'
 import type { StoreDialect } from '../stores/queries.ts'
 import { inTransaction, openReads, openWrites } from '../stores/stores.ts'
 import { connect } from './engine/connection.ts'
@@ -79,8 +80,11 @@ export function openSqlite(
   } = engine
   const reads = (query: Query) => openReads(dbOver(query), t, dialect)
   const near = reads(queryOver(connection))
+  // drizzle's error around the thread's own quotes the values of the query.
+  const causeOf = (error: unknown) => (error as { cause?: unknown }).cause ?? error
+  const far = readers && withErrors(reads(readers.query), causeOf)
   return {
-    read: readers ? divideReads(near, reads(readers.query)) : near,
+    read: far ? placedReads({ near, primary: far, replica: far }) : near,
     async write(work) {
       const { result, has_logged } = await engine.transaction((query) =>
         inTransaction(openWrites(dbOver(query), t, dialect), work),
@@ -118,33 +122,6 @@ export function openSqlite(
       connection.close()
       await engine.close()
     },
-  }
-}
-
-type Verbs = Record<string, (...values: unknown[]) => Promise<unknown>>
-
-/** Combines two equal sets of stores: `near` runs the queries of `NEAR_READS`, `far` runs all others. */
-export function divideReads(near: Reads, far: Reads): Reads {
-  const nearVerbs: { [store: string]: readonly string[] } = NEAR_READS
-  const stores = Object.entries(near as unknown as Record<string, Verbs>).map(([name, store]) => {
-    const others = far[name as keyof Reads] as unknown as Verbs
-    const verbs = Object.keys(store).map((verb) => [
-      verb,
-      nearVerbs[name]?.includes(verb) ? store[verb] : withoutValues(others[verb] as Verbs[string]),
-    ])
-    return [name, Object.fromEntries(verbs)]
-  })
-  return Object.fromEntries(stores)
-}
-
-/** Throws the thread's own error, because drizzle's error around it quotes the values of the query. */
-function withoutValues(query: Verbs[string]): Verbs[string] {
-  return async (...values) => {
-    try {
-      return await query(...values)
-    } catch (error) {
-      throw (error as { cause?: unknown }).cause ?? error
-    }
   }
 }
 

@@ -16,7 +16,7 @@ import {
 import type { PgColumn } from 'drizzle-orm/pg-core'
 import type { Slice } from '../../contract/endpoints/paging.ts'
 import { units } from '../../contract/fields/units.ts'
-import { CHANNELS } from '../../contract/resources/content.ts'
+import { CHANNELS, type Channel } from '../../contract/resources/content.ts'
 import type { MessageStatus } from '../../contract/resources/messages.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { CountedStatus } from '../../rows/messages.ts'
@@ -42,6 +42,8 @@ import { type IndexedRecipient, recipientIndex } from './recipient-index.ts'
 export type ShortMessageRow = Omit<MessageRow, 'content'> & {
   content: MessageRow['content'] | null
 }
+
+type ShortPage = Slice & { content_length: number }
 
 /** The numbers of messages of one status that were created in a period. */
 export interface PeriodCount {
@@ -296,6 +298,18 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
     )
   }
 
+  async function short(
+    workspaceId: string,
+    filter: MessageFilter,
+    { content_length, ...page }: ShortPage,
+  ): Promise<ShortMessageRow[]> {
+    const found = await listed(workspaceId, filter, page)
+    if (!found) return []
+    const { where, order, limit, offset } = found
+    const rows = shortRows(content_length)
+    return rows.where(where).orderBy(order).limit(limit).offset(offset)
+  }
+
   return {
     reads: {
       async byId(workspaceId: string, messageId: string): Promise<MessageRow | null> {
@@ -311,17 +325,10 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
         return db.select().from(t).where(where).orderBy(order).limit(limit).offset(offset)
       },
       /** Like `list`, but a content longer than `content_length` is null and is not read into the calling thread. */
-      async listShort(
-        workspaceId: string,
-        filter: MessageFilter,
-        { content_length, ...page }: { limit: number; offset: number; content_length: number },
-      ): Promise<ShortMessageRow[]> {
-        const found = await listed(workspaceId, filter, page)
-        if (!found) return []
-        const { where, order, limit, offset } = found
-        const rows = shortRows(content_length)
-        return rows.where(where).orderBy(order).limit(limit).offset(offset)
-      },
+      listShort: short,
+      /** The queued messages of a channel, for a decision about them; otherwise like `listShort`. */
+      queuedOf: (workspaceId: string, channel: Channel, page: ShortPage) =>
+        short(workspaceId, { channel, status: 'queued' }, page),
       /**
        * The messages in which `part` occurs: in recipient, sender, the provider's id, metadata or the first `SEARCHED_LENGTH`
        * characters of the content as JSON. Upper and lower case of ASCII letters are equal. At most `examine` messages are read.

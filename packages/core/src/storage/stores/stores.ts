@@ -90,8 +90,7 @@ type Read = {
 }[keyof Stores]
 
 /**
- * The queries of `read`: committed rows, and only rows of the named workspace. `NEAR_READS` names the queries that
- * return at once; every other query may take long.
+ * The queries of `read`: committed rows, and only rows of the named workspace. `READ_PLACES` says where each of them runs.
  */
 export interface Reads extends ReadList {}
 

@@ -3,13 +3,15 @@ import { drizzle } from 'drizzle-orm/node-postgres'
 import type pg from 'pg'
 import { type Db, dialects } from '../../../rows/dialect.ts'
 import { tables } from '../../../rows/tables.ts'
-import type { Reads, Storage } from '../../ports/storage.ts'
+import { placedReads, withErrors } from '../../placed-reads.ts'
+import type { Storage } from '../../ports/storage.ts'
 import type { Clock } from '../../queueing.ts'
 import type { StoreDialect } from '../../stores/queries.ts'
 import { inTransaction, openReads, openWrites } from '../../stores/stores.ts'
 import { IS_WRITABLE } from './connection.ts'
 import { parsers } from './database.ts'
 import { withoutData } from './failure.ts'
+import type { Replicas } from './replicas.ts'
 import { type Bounds, eachAlone, type Pool, type Run, worker } from './transaction.ts'
 
 /** Rows that a change depends on are locked until its transaction ends. */
@@ -54,26 +56,40 @@ const PROBE = `select pg_logical_emit_message(true, 'svc', '')`
 
 const t = tables(dialects.postgres)
 
-/** `read` and `write` on PostgreSQL: the shared stores. A query of `read` runs alone, a `write` is one transaction. */
+/**
+ * `read` and `write` on PostgreSQL: the shared stores. A query of `read` runs alone, at a replica if it may and one can answer; a `write` is
+ * one transaction.
+ */
 export function openCold(
   pool: Pool,
   {
     clock,
     onLogged,
+    replicas,
     ...bounds
   }: Bounds & {
     clock: Clock
     /** Called after a commit that added events to the log. */
     onLogged: () => void
+    /** Makes the read replicas, which ask the primary with this function; null without any. */
+    replicas: ((primary: (text: string) => Promise<pg.QueryResult>) => Replicas) | null
   },
-): Pick<Storage, 'read' | 'write'> & Record<'assertWritable' | 'probe', () => Promise<void>> {
+): Pick<Storage, 'read' | 'write'> &
+  Record<'assertWritable' | 'probe', () => Promise<void>> & { replicas: Replicas | null } {
   const dialect = dialectFor(clock)
   const { together, transact } = worker(pool, bounds)
   const max_ms = Math.min(PING_MAX_MS, bounds.answer_max_ms)
   const runSoon = (text: string) => together(eachAlone, (run) => run(text), max_ms)
   const run: Run = (query, values) => together(eachAlone, (run) => run(query, values))
+  const reads = (run: Run) => withErrors(openReads(handle(run), t, dialect), withoutData)
+  const primary = reads(run)
+  const others = replicas?.(runSoon) ?? null
+  const replica =
+    others &&
+    reads(async (query, values) => (await others.read(query, values)) ?? run(query, values))
   return {
-    read: discreet(openReads(handle(run), t, dialect)),
+    read: replica ? placedReads({ near: primary, primary, replica }) : primary,
+    replicas: others,
     async write(work) {
       const { result, has_logged } = await transact(eachAlone, (run) =>
         inTransaction(openWrites(handle(run), t, dialect), work),
@@ -96,25 +112,4 @@ function handle(run: Run): Db {
   const query = (config: pg.QueryConfig, values: unknown[]) =>
     run({ ...config, types: parsers }, values)
   return drizzle({ query } as unknown as pg.Pool) as Db
-}
-
-/** The stores, with errors that do not contain the values of rows. */
-function discreet(stores: Reads): Reads {
-  type Verbs = Record<string, (...values: unknown[]) => Promise<unknown>>
-  const wrapped = Object.entries(stores as unknown as Record<string, Verbs>).map(
-    ([name, store]) => {
-      const verbs = Object.entries(store).map(([verb, run]) => [
-        verb,
-        async (...values: unknown[]) => {
-          try {
-            return await run(...values)
-          } catch (error) {
-            throw withoutData(error)
-          }
-        },
-      ])
-      return [name, Object.fromEntries(verbs)]
-    },
-  )
-  return Object.fromEntries(wrapped)
 }

@@ -7,6 +7,7 @@ import { within } from '../../../runtime/within.ts'
 import { serversOf } from '../../database-url.ts'
 import { parsers } from './database.ts'
 import { textOf, withoutPassword } from './failure.ts'
+import type { ReplicaPlace } from './replicas.ts'
 import { eachAlone, onUnreplicated, type Pool, transact } from './transaction.ts'
 
 /** The oldest tested server version. Older versions get no fixes. */
@@ -24,6 +25,13 @@ const COLD_CONNECTIONS = 8
 const SLOW_CONNECTIONS = 1
 /** Only beside a pooler. */
 const LONE_CONNECTIONS = 2
+/** At each read replica. */
+const REPLICA_CONNECTIONS = 8
+/**
+ * The parts of the time limit of an operation for a read at a replica: the wait for a connection, the statement, and both. A slow
+ * statement ends before the connection is cut, so that it does not look like a lost replica.
+ */
+export const REPLICA_SHARES = { connect: 0.15, statement: 0.3, read: 0.5 }
 
 /** The settings of every session. They must not depend on the configuration of the server, the database or the role. */
 const SESSION = {
@@ -77,6 +85,8 @@ export interface Connections {
   lone: Pool
   /** The pool for long work, with sessions if there are any. Its statements have no time limit. */
   slow: Pool
+  /** The read replicas. Nothing is checked: a replica may be away. */
+  replicas: ReplicaPlace[]
   /** One more connection, outside the pools, for the listener; null where no connection has a session. */
   connect: (() => Promise<pg.Client>) | null
   /** Closes the connections; does not wait long for the server. */
@@ -94,10 +104,17 @@ export async function connect(
     log,
     answer_max_ms = ANSWER_MAX_MS,
     direct_url,
-  }: { log: Log; answer_max_ms?: number; direct_url?: string | undefined },
+    replica_urls = [],
+  }: {
+    log: Log
+    answer_max_ms?: number
+    direct_url?: string | undefined
+    replica_urls?: readonly string[] | undefined
+  },
 ): Promise<Connections> {
   const shared = readUrl(url)
   const direct = direct_url === undefined ? shared : readUrl(direct_url, 'database_direct_url')
+  const replicaPlaces = replica_urls.map((each) => readUrl(each, 'database_replica_urls'))
   const sockets = keepSockets()
   const patient = { stream: sockets.open, connectionTimeoutMillis: answer_max_ms / 2 }
   // This timeout cuts the connection, because the responses to later statements could not be distinguished.
@@ -177,7 +194,26 @@ export async function connect(
       throw error
     }
   }
-  return { hot, cold, lone, slow, end, connect: long.has_sessions ? listener : null }
+  const replicaPool = ({ config, Client }: Place, max: number): Pool => {
+    const made = new pg.Pool({
+      ...config,
+      stream: sockets.open,
+      connectionTimeoutMillis: answer_max_ms * REPLICA_SHARES.connect,
+      query_timeout: answer_max_ms * REPLICA_SHARES.read,
+      max,
+      Client,
+    })
+      .on('error', (error) => log.debug({ reason: textOf(error) }, 'a read replica was lost'))
+      .on('connect', (client) => client.on('error', () => {}))
+    pools.push(made)
+    return Object.assign(made, { begin: readingAt(answer_max_ms) })
+  }
+  const replicas = replicaPlaces.map((at): ReplicaPlace => {
+    const { name, password } = at
+    const pool = replicaPool(at, REPLICA_CONNECTIONS)
+    return { name, password, pool, asking: replicaPool(at, 1) }
+  })
+  return { hot, cold, lone, slow, replicas, end, connect: long.has_sessions ? listener : null }
 }
 
 /** Runs `work`, at the next server of the URL if it fails. @throws the error of the last server. */
@@ -212,6 +248,8 @@ interface Place {
   servers: number
   /** Makes the next server the one that is tried, if the client is at the one that is tried now. */
   leave(client: pg.ClientBase): void
+  /** The hosts with their ports. */
+  name: string
   address: string
   password: string | undefined
   hosts: string[]
@@ -246,6 +284,7 @@ function readUrl(url: string, option = 'database_url'): Place {
   return {
     config,
     ...rotation(configs),
+    name: ports,
     address: `the PostgreSQL database ${place}`,
     password,
     hosts: clients.map((each) => each.host),
@@ -333,6 +372,21 @@ function beginWith(session: object, settings: ReadonlySet<string>): string[] {
       return `set_config('${name}', ${text}, true)`
     })
   return ['begin isolation level read committed', `select ${values.join(', ')}`]
+}
+
+/** The statements that open a transaction of a replica, behind a pooler or not. */
+function readingAt(answer_max_ms: number): string[] {
+  const { timezone, datestyle, jit } = SESSION
+  const settings = {
+    timezone,
+    datestyle,
+    jit,
+    statement_timeout: `${Math.ceil(answer_max_ms * REPLICA_SHARES.statement)}ms`,
+  }
+  const values = Object.entries(settings).map(
+    ([k, value]) => `set_config('${k}', '${value}', true)`,
+  )
+  return ['begin isolation level read committed read only', `select ${values.join(', ')}`]
 }
 
 const DURABLE = `case when current_setting('fsync') <> 'on' then 'not possible with fsync=off'

@@ -47,16 +47,7 @@ export function worker(pool: Pool, { onCommit, ...bounds }: Bounds) {
       open: (client: pg.ClientBase) => Sender<Send>,
       work: (send: Send) => Promise<T>,
       max_ms?: number,
-    ): Promise<T> =>
-      again(
-        ({ until }) =>
-          using(pool, until, (client, spoil) =>
-            pool.begin
-              ? inOwnTransaction(pool.begin, client, open(client), work, spoil)
-              : work(open(client).send),
-          ),
-        max_ms,
-      ),
+    ): Promise<T> => again(({ until }) => inTime(pool, open, work, until), max_ms),
     /** Runs `work` in a transaction, which `open` sends. */
     transact: <Send, T>(
       open: (client: pg.ClientBase) => Sender<Send>,
@@ -124,6 +115,20 @@ export function eachAlone(client: pg.ClientBase): Sender<Run> {
     ended: () => Promise.allSettled(answers),
     lastSkipped: () => ended_at < answers.length,
   }
+}
+
+/** Sends statements together, once. @throws Error when that is not done at the time `until` of `performance.now()`. */
+export function inTime<Send, T>(
+  pool: Pool,
+  open: (client: pg.ClientBase) => Sender<Send>,
+  work: (send: Send) => Promise<T>,
+  until: number,
+): Promise<T> {
+  return using(pool, until, (client, spoil) =>
+    pool.begin
+      ? inOwnTransaction(pool.begin, client, open(client), work, spoil)
+      : work(open(client).send),
+  )
 }
 
 /** Sends the statements and the commit at once. */
