@@ -152,7 +152,7 @@ export function broadcastsContract(open: OpenStorage): void {
     await run()
     await bench.queued(workspaceId, { bulk_id: null })
     const odd = await make(broadcasts, identity, { audience: { tags: ['odd'] } })
-    const none = await make(broadcasts, identity, { audience: { tags: ['nobody'] } })
+    const none = await make(broadcasts, identity, { audience: { tags: ['unused'] } })
     for (let i = 0; i < 3; i++) {
       bench.clock.advance(MINUTE_MS)
       await run()
