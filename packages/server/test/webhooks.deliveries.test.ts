@@ -177,6 +177,28 @@ describe('the requests of a delivery', () => {
 })
 
 describe('a receiver that counts as down', () => {
+  it('gets the test event as its probe, before the deliveries that wait, and so a retried one', async () => {
+    let status = 500
+    const hook = await hooked(() => status)
+    for (let i = 0; i < 12; i++) await hook.send()
+    const before = hook.receiver.arrivals.length
+    const { delivery } = (await hook.call('POST', '/test')).body.data
+    const probes = hook.receiver.arrivals.slice(before)
+    expect(probes.map(({ headers }) => headers['x-svc-event'])).toEqual(['webhook.test'])
+    const [test, newest] = await hook.deliveries()
+    expect(test).toMatchObject({ id: delivery.id, status: 'failed', response_status: 500 })
+    expect(newest).toMatchObject({ status: 'pending', attempt_count: 0 })
+    await hook.call('POST', `/deliveries/${newest.id}/retry`)
+    expect((await hook.deliveries())[1]).toMatchObject({ id: newest.id, attempt_count: 1 })
+    status = 200
+    await hook.call('POST', '/test')
+    await world().advance(10_000)
+    const open = (await hook.deliveries()).filter(
+      (one: { status: string }) => one.status === 'pending',
+    )
+    expect(open).toEqual([])
+  })
+
   it.each([
     ['a test', 'POST', '/test'],
     ['enabling its webhook', 'POST', '/enable'],

@@ -213,6 +213,19 @@ describe('a claim of deliveries', () => {
     await lane.claim(5)
     expect(claims.map(({ room_of_webhook }) => room_of_webhook.get('h1'))).toEqual([0, 1])
   })
+
+  it('makes the probe due after the failure of one that was in flight at the request', async () => {
+    const { lane, run, batches, claims } = open()
+    await run(dueMany(5))
+    await batches[0]?.answer(failed)
+    lane.probeNow('h1')
+    await lane.claim(5)
+    await run([due({ delivery_id: 'd9' })])
+    lane.probeNow('h1')
+    await batches[1]?.answer(failed)
+    await lane.claim(5)
+    expect(claims.at(-1)?.room_of_webhook.get('h1')).toBe(1)
+  })
 })
 
 describe('the claim of new deliveries', () => {

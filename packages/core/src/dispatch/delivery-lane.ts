@@ -115,6 +115,8 @@ export function deliveryLane(options: DeliveryLaneParts): DeliveryLane {
     async claim(limit) {
       const time = { now: runtime.now(), elapsed_ms: runtime.elapsed() }
       const token = runtime.id()
+      // A probe that was in flight at the request may have failed meanwhile, and the next one would wait for minutes.
+      for (const webhookId of requested) shares.probeNow(webhookId)
       const rooms = shares.rooms(time.elapsed_ms)
       const noteTaken = shares.beginClaim(rooms, limit)
       const claimed = await storage.hot.claimDeliveries({

@@ -28,7 +28,10 @@ import { deliveryOf, visibleWebhook } from './views.ts'
  * test key sees test events only.
  */
 export interface WebhookDeliveries<F extends Form = 'given'> {
-  /** Queues a `webhook.test` event for this webhook. It is attempted once, even if the webhook is disabled. */
+  /**
+   * Queues a `webhook.test` event for this webhook, before its other deliveries. It is attempted once, even if the webhook is
+   * disabled.
+   */
   test(viewer: Viewer, webhookId: string): Promise<Delivery>
   /** Returns a page of the matching deliveries, newest first. */
   deliveries(
@@ -43,7 +46,7 @@ export interface WebhookDeliveries<F extends Form = 'given'> {
   /** The requests of a delivery's attempts, oldest first, with their signatures by the current secret. */
   requests(viewer: Viewer, webhookId: string, deliveryId: string): Promise<SentRequest[]>
   /**
-   * Makes a delivery due now. A pending delivery keeps its remaining attempts, and a finished delivery gets one more attempt.
+   * Makes a delivery due now, before the other deliveries of the webhook. A pending delivery keeps its remaining attempts, and a finished delivery gets one more attempt.
    * While an attempt is in flight, the retry follows that attempt if it fails; until then `next_attempt_at` is null.
    * @throws SvcError `validation_error` if the webhook is disabled or the data of the event was erased.
    */
@@ -115,13 +118,15 @@ export function createWebhookDeliveries({
     view: View,
     webhookId: string,
     ids: readonly string[],
-    attempts: number,
+    { attempts, isFirst = false }: { attempts: number; isFirst?: boolean },
   ): Promise<number> {
     const at = runtime.now()
     const { workspace_id } = view
     const queued = await storage.write(async ({ webhooks }) => {
       expectEnabled(visibleWebhook(view, await webhooks.lock(workspace_id, webhookId)))
-      return webhooks.requeue(workspace_id, webhookId, ids, { at, tries: attempts })
+      const changed = await webhooks.requeue(workspace_id, webhookId, ids, { at, tries: attempts })
+      if (isFirst) for (const id of ids) await webhooks.putFirst(workspace_id, webhookId, id)
+      return changed
     })
     onQueued(webhookId)
     return queued
@@ -130,14 +135,16 @@ export function createWebhookDeliveries({
   return {
     async test(viewer, webhookId) {
       const view = viewOf(viewer)
-      const announced = await storage.write(async ({ webhooks }) => {
+      const delivery = await storage.write(async ({ webhooks }) => {
         const webhook = visibleWebhook(view, await webhooks.lock(view.workspace_id, webhookId))
         const announced = testOf(runtime, webhook)
         await webhooks.queue(announced)
-        return announced
+        const delivery = announced.deliveries[0] as DeliveryRow
+        await webhooks.putFirst(view.workspace_id, webhookId, delivery.id)
+        return delivery
       })
       onQueued(webhookId)
-      return deliveryOf(announced.deliveries[0] as DeliveryRow, AT_ONCE, runtime.now())
+      return deliveryOf(delivery, AT_ONCE, runtime.now())
     },
     async deliveries(viewer, webhookId, page) {
       const view = viewOf(viewer)
@@ -187,7 +194,7 @@ export function createWebhookDeliveries({
       const { event_id } = await deliveryRow(view, webhookId, deliveryId)
       const erased = await erasedAmong(view.workspace_id, [event_id])
       if (erased.size > 0) throw invalid('delivery_id', ERASED_TEXT)
-      await requeue(view, webhookId, [deliveryId], 1)
+      await requeue(view, webhookId, [deliveryId], { attempts: 1, isFirst: true })
       const row = await deliveryRow(view, webhookId, deliveryId)
       return deliveryOf(row, AT_ONCE, runtime.now())
     },
@@ -219,7 +226,8 @@ export function createWebhookDeliveries({
         const eventIds = some.map(({ event_id }) => event_id)
         const erased = await erasedAmong(workspaceId, eventIds)
         const ids = some.filter(({ event_id }) => !erased.has(event_id)).map(({ id }) => id)
-        if (ids.length > 0) recovered += await requeue(view, webhookId, ids, MAX_ATTEMPTS)
+        if (ids.length > 0)
+          recovered += await requeue(view, webhookId, ids, { attempts: MAX_ATTEMPTS })
         if (some.length < lost.length) break
         after_id = rows.at(-1)?.id ?? after_id
         if (rows.length < RECOVER_BATCH || after_id > last_id) return { recovered, has_more: false }

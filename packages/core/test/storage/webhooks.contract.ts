@@ -185,6 +185,25 @@ export function webhooksContract(open: OpenStorage): void {
     expect(next - bench.clock.now().getTime()).toBeLessThanOrEqual(5_500)
   })
 
+  it('claims a delivery that was put first before those that wait longer, for its own workspace', async () => {
+    const { workspace_id, id } = await hooked(3)
+    const rows = await bench.storage.read.webhooks.deliveries(workspace_id, id, {
+      limit: 3,
+      offset: 0,
+    })
+    const [newest] = rows.map((row) => row.id)
+    const stranger = await bench.workspace()
+    const first = async (workspaceId: string) => {
+      await bench.storage.write(({ webhooks }) => webhooks.putFirst(workspaceId, id, `${newest}`))
+      const found = await bench.storage.read.webhooks.nextDue(workspace_id, id)
+      return found?.getTime() ?? 0
+    }
+    const before = await first(stranger)
+    expect(await first(workspace_id)).toBe(before - 1)
+    const [claimed] = await bench.claimDeliveries({ limit: 1 })
+    expect(claimed?.delivery_id).toBe(newest)
+  })
+
   it('needs no retry if the try in flight succeeds', async () => {
     await hooked(1)
     const delivered = only(await bench.claimDeliveries())

@@ -320,6 +320,29 @@ export function webhookStore(
         await enqueue(again)
         return inFlight.length + waiting.length + finished.length
       },
+      /**
+       * Puts a queued delivery before all others of its webhook, so that it is the next one or the next probe. Does nothing
+       * while it is in flight. Lock the webhook first.
+       */
+      async putFirst(workspaceId: string, webhookId: string, deliveryId: string): Promise<void> {
+        const waiting = and(
+          eq(queue.workspace_id, workspaceId),
+          eq(queue.webhook_id, webhookId),
+          isNull(queue.token),
+        )
+        const [first] = await db
+          .select({ due_at: queue.due_at })
+          .from(queue)
+          .where(waiting)
+          .orderBy(asc(queue.due_at))
+          .limit(1)
+        if (!first) return
+        const due_at = new Date(first.due_at.getTime() - 1)
+        await db
+          .update(queue)
+          .set({ due_at })
+          .where(and(waiting, eq(queue.delivery_id, deliveryId)))
+      },
       /** Removes the webhook with all its deliveries. Returns false when there is no such webhook. */
       async remove(workspaceId: string, webhookId: string): Promise<boolean> {
         const removed = await db

@@ -60,11 +60,14 @@ export function NextAttempt({ next_attempt_at: at, next_attempt_reason, status }
 export function DeliveryDrawer({
   webhookId,
   id,
+  isActive,
   onChange,
   onClose,
 }: {
   webhookId: string
   id: string
+  /** Whether the webhook is enabled: a disabled one takes nothing but test events. */
+  isActive: boolean
   onChange(): void
   onClose(): void
 }) {
@@ -81,6 +84,7 @@ export function DeliveryDrawer({
       title="Delivery"
       onClose={onClose}
       actions={
+        isActive &&
         may('develop') && (
           <Button onClick={replay}>
             {load.data?.delivery.status === 'pending' ? 'Try now' : 'Replay'}

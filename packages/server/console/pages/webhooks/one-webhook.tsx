@@ -126,6 +126,7 @@ export function OneWebhook({ id, deliveryId }: { id: string; deliveryId: string 
         <DeliveryDrawer
           webhookId={id}
           id={deliveryId}
+          isActive={webhook.data?.webhook.is_active ?? false}
           onChange={reload}
           onClose={() => go(`/webhooks/${id}${search}`)}
         />
@@ -150,6 +151,9 @@ function Head({
   const [secret, setSecret] = useState<{ text: string; ends_at: string } | null>(null)
   async function test() {
     const { delivery } = await api.webhooks.test(id)
+    if (!webhook.is_active) {
+      toast('The webhook is disabled: it gets this test event, and no others until you enable it.')
+    }
     onChange()
     go(`/webhooks/${id}/${delivery.id}`)
   }
