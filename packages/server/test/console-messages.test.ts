@@ -304,3 +304,30 @@ describe('the findings', () => {
     expect((await get('/findings')).steps).toBeNull()
   })
 })
+
+describe('the broadcasts of a workspace', () => {
+  it('are shown to a viewer, who cannot preview, start or stop one', async () => {
+    const template = await world().template(owner, 'Hi {{name|there}}')
+    await world().grant(owner, 100)
+    await world().contact(owner, { phone: '+15005550006', tags: ['vip'] })
+    const json = { channel: 'sms', template: { name: template }, audience: { tags: ['vip'] } }
+    const { broadcast } = await data('POST', '/v1/broadcasts', { json })
+    await world().dispatcher.idle()
+    await world().advance(60_000)
+    await world().dispatcher.idle()
+    const viewer = { headers: { 'x-role': 'viewer' } }
+    const { broadcasts } = await get('/v1/broadcasts', viewer)
+    expect(broadcasts.map(({ id }: { id: string }) => id)).toEqual([broadcast.id])
+    const { messages, total } = await get(`/messages?broadcast_id=${broadcast.id}`, viewer)
+    expect(messages).toMatchObject([{ recipient: '+15005550006', template: { name: template } }])
+    expect(total).toBeNull()
+    const verbs = ['pause', 'resume', 'cancel'].map((verb) => `/${broadcast.id}/${verb}`)
+    for (const path of ['', '/preview', ...verbs]) {
+      const answer = await request('POST', `/v1/broadcasts${path}`, { ...viewer, json })
+      expect(answer.status, path).toBe(403)
+    }
+    const stranger = await world().signup({ credits: 10 })
+    const foreign = await get(`/messages?broadcast_id=${broadcast.id}`, { person: stranger })
+    expect(foreign.messages).toEqual([])
+  })
+})

@@ -148,9 +148,12 @@ export function broadcastsContract(open: OpenStorage): void {
   it('lists the messages of a broadcast, newest first, among those of others', async () => {
     const { workspaceId, identity } = await stage(6)
     const { broadcasts, run } = featureOn(bench.storage)
-    const even = await make(broadcasts, identity, { audience: { tags: ['even'] } })
-    await run()
-    await bench.queued(workspaceId, { bulk_id: null })
+    const even = await make(broadcasts, identity, { audience: { tags: ['even'] }, rate: 6 })
+    for (let i = 0; i < 4; i++) {
+      await run()
+      await bench.queued(workspaceId, { bulk_id: null })
+      bench.clock.advance(MINUTE_MS / 6)
+    }
     const odd = await make(broadcasts, identity, { audience: { tags: ['odd'] } })
     const none = await make(broadcasts, identity, { audience: { tags: ['unused'] } })
     for (let i = 0; i < 3; i++) {
