@@ -96,6 +96,8 @@ describe(`PUT ${ACCOUNT}`, () => {
       'a@b.example',
       'Sender name must be one line without "<", ">", "@" or direction marks',
     ],
+    ['postal_address', 'a'.repeat(501), 'postal_address must be at most 500 characters'],
+    ['sms_opt_out_text', 'Reply {{word}}', 'The text must not contain "{{"'],
     ['sender_name', 7, 'sender_name must be a string'],
     ['low_balance', -1, 'low_balance must be at least 0'],
     ['low_balance', '5', 'low_balance must be a number'],

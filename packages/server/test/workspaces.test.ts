@@ -234,6 +234,8 @@ describe(`GET ${ACCOUNT}`, () => {
           verification_countries: null,
           quiet_hours: null,
           time_zone: null,
+          postal_address: null,
+          sms_opt_out_text: null,
           created_at: '2026-05-04T09:00:00.000Z',
           updated_at: '2026-05-04T09:00:00.000Z',
         },

@@ -430,7 +430,7 @@ async function previewAll(
   const variables = { ...(await readValues(file, io)), ...pairsOf('--var', pairs) }
   const { client } = await connect(options, io)
   const previews: (TemplatePreview & { name: string })[] = []
-  for (const { name, description: _, category: __, ...template } of templates) {
+  for (const { name, description: _, ...template } of templates) {
     for (const variant of variantsFor(template, { channel, locale })) {
       const { preview } = await client.templates.preview({ template, ...variant, variables })
       previews.push({ name, ...preview })

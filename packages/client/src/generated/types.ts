@@ -1040,6 +1040,8 @@ export interface Workspace {
   verification_countries: string[] | null
   quiet_hours: QuietHours[] | null
   time_zone: string | null
+  postal_address: string | null
+  sms_opt_out_text: string | null
   created_at: string
   updated_at: string
 }
@@ -1299,6 +1301,10 @@ export interface WorkspacesUpdateAccountBody {
   quiet_hours?: QuietHours[] | null | undefined
   /** The IANA zone of recipients whose own zone is not known: no attribute `time_zone` of a contact, and no number of a country with one zone. null: UTC. */
   time_zone?: string | null | undefined
+  /** The end of each e-mail from a template of the category `marketing`, in HTML and text; null: none. */
+  postal_address?: string | null | undefined
+  /** The last line of each SMS from a template of the category `marketing`, which counts in its segments; null: none. */
+  sms_opt_out_text?: string | null | undefined
 }
 
 /** The methods of `svc.workspaces`. */
@@ -2040,6 +2046,7 @@ export interface TemplatesPreviewBody {
   version?: number | undefined
   /** A template that is not stored, in place of `name`. */
   template?: {
+    category?: 'marketing' | 'transactional' | undefined
     /** The last locale of the fall-back, which every channel of the template must have. Default: the locale of the first variant. */
     default_locale?: string | undefined
     variables?: {

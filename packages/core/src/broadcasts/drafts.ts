@@ -1,8 +1,8 @@
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
-import { SvcError } from '../contract/errors.ts'
+import { invalid, SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { BulkRequest } from '../contract/resources/bulk-request.ts'
-import type { Channel } from '../contract/resources/content.ts'
+import type { Channel, EmailContent } from '../contract/resources/content.ts'
 import type { TemplateUse } from '../contract/resources/template-use.ts'
 import type { BulkParts } from '../messages/bulk-accept.ts'
 import { type Recipients, recipientsOf } from '../messages/bulk-recipients.ts'
@@ -34,6 +34,7 @@ export async function openMailing(
   of: AudienceOf & { channel: Channel; template: TemplateUse; from: string | undefined },
 ): Promise<Mailing> {
   const source = await sourceOf(storage.read, identity.workspace_id, of)
+  if (of.channel === 'email' && source.category === 'marketing') checkUnsubscribe(source)
   const { placeholders } = contentTemplate(source.content, { has_blocks: true })
   const { length } = JSON.stringify(source.content)
   const size = Math.min(
@@ -45,6 +46,18 @@ export async function openMailing(
   const fault = await senders.fault(identity, requestOf(mailing, []))
   if (fault) throw new SvcError('validation_error', fault.message, { details: [fault] })
   return mailing
+}
+
+/** @throws SvcError `validation_error` for a marketing e-mail that its recipient cannot unsubscribe from with one click. */
+function checkUnsubscribe({ content, used }: TemplateSource): void {
+  const { headers = {} } = content as EmailContent
+  const names = Object.keys(headers).map((name) => name.toLowerCase())
+  // Without a header of its own an e-mail gets that of the service.
+  if (!names.includes('list-unsubscribe') || names.includes('list-unsubscribe-post')) return
+  throw invalid(
+    'template.name',
+    `Template ${used.name} is for marketing: its List-Unsubscribe needs List-Unsubscribe-Post too (RFC 8058)`,
+  )
 }
 
 /** The request of a bulk to these contacts. */

@@ -57,6 +57,8 @@ const workspace = {
   verification_countries: null,
   quiet_hours: null,
   time_zone: null,
+  postal_address: null,
+  sms_opt_out_text: null,
   created_at: EARLIER,
   updated_at: NOW,
 }
@@ -522,6 +524,8 @@ export const EXAMPLES: Examples<typeof api> = {
         verification_countries: ['TZ', 'KE'],
         quiet_hours: QUIET_HOURS,
         time_zone: 'Africa/Dar_es_Salaam',
+        postal_address: 'Example Ltd\nMain Street 1\nDar es Salaam',
+        sms_opt_out_text: 'STOP to end',
       },
       data: {
         ...workspace,
@@ -529,6 +533,8 @@ export const EXAMPLES: Examples<typeof api> = {
         verification_countries: ['TZ', 'KE'],
         quiet_hours: QUIET_HOURS,
         time_zone: 'Africa/Dar_es_Salaam',
+        postal_address: 'Example Ltd\nMain Street 1\nDar es Salaam',
+        sms_opt_out_text: 'STOP to end',
       },
     },
   },

@@ -196,6 +196,8 @@ export const LIMITS = {
   metadata_bytes: 8 * KB,
   schedule_ahead_s: 35 * DAY_S,
   /** The quiet hours that a workspace may list: two for each day and category. */
+  postal_address_length: 500,
+  sms_opt_out_text_length: 160,
   quiet_hours: 28,
   /** The minutes of a week in which messages must be allowed, so that none waits for longer than a week. */
   quiet_hours_free_minutes: 240,

@@ -29,6 +29,10 @@ export function accountTables(d: Dialect) {
       quiet_hours: d.json<QuietHours[]>(),
       /** The IANA zone of recipients whose own zone is not known; null: UTC. */
       time_zone: d.text(),
+      /** The end of marketing e-mails; null: none. */
+      postal_address: d.text(),
+      /** The end of marketing SMS; null: none. */
+      sms_opt_out_text: d.text(),
       created_at: d.time().notNull(),
       updated_at: d.time().notNull(),
     },

@@ -280,7 +280,7 @@ function refusal(path: string, what: string): SvcError {
 }
 
 /** `replaceAll` with texts takes a tenth of the time of a regular expression with a function. */
-function escapeHtml(value: string): string {
+export function escapeHtml(value: string): string {
   return value
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')

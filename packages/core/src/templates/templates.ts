@@ -23,7 +23,7 @@ import { contentTemplate } from '../rules/template.ts'
 import { textOfHtml } from '../rules/text-of-html.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
-import { CATEGORY_DEFAULT, previewOf } from './use-template.ts'
+import { CATEGORY_DEFAULT, marketingTextsOf, previewOf } from './use-template.ts'
 
 /** Stored templates of messages: drafts, and versions that never change. */
 export interface Templates<F extends Form = 'given'> {
@@ -193,7 +193,9 @@ export function createTemplates({
     async preview(workspaceId, { name, version, template, ...use }) {
       const draft = template ? newDraft(template) : await stored(workspaceId, name ?? '', version)
       const plain_texts = await (template ? checkDraft(draft) : plainTextsOf(draft.variants))
-      return previewOf({ ...draft, name: name ?? '', version: version ?? 0, plain_texts }, use)
+      const texts = await marketingTextsOf(storage.read.workspaces, workspaceId, draft)
+      const row = { ...draft, name: name ?? '', version: version ?? 0, plain_texts }
+      return previewOf(row, use, texts)
     },
     async versions(workspaceId, name, { after, ...page }) {
       const below = after === undefined ? undefined : readVersion(after)

@@ -20,6 +20,7 @@ import type {
 } from '../contract/resources/templates.ts'
 import type { MessageRow, TemplateVersionRow } from '../rows/rows.ts'
 import type { StoredVariant } from '../rows/templates.ts'
+import { type MarketingTexts, withMarketingTexts } from '../rules/marketing-texts.ts'
 import { contentTemplate, type LookUp, namesOf } from '../rules/template.ts'
 import { countSegments, encodingOf } from '../sms/segments.ts'
 import type { Reads } from '../storage/ports/storage.ts'
@@ -48,28 +49,40 @@ export interface TemplateSource {
  * @throws SvcError `validation_error` without such a template, version, channel or locale, or for a value of the wrong type.
  */
 export async function sourceOf(
-  { templates }: Pick<Reads, 'templates'>,
+  { templates, workspaces }: Pick<Reads, 'templates' | 'workspaces'>,
   workspaceId: string,
   { channel, template: use }: { channel: Channel; template: TemplateUse },
 ): Promise<TemplateSource> {
   const row = await templates.usable(workspaceId, use.name, use.version)
   if (!row) throw await missing(templates, workspaceId, use)
-  return sourceIn(row, { channel, template: use })
+  const texts = await marketingTextsOf(workspaces, workspaceId, row)
+  return sourceIn(row, { channel, template: use }, texts)
+}
+
+/** What ends the messages of a template; null if it is not for marketing. */
+export async function marketingTextsOf(
+  workspaces: Reads['workspaces'],
+  workspaceId: string,
+  { category }: { category: TemplateCategory },
+): Promise<MarketingTexts | null> {
+  return category === 'marketing' ? workspaces.marketingTexts(workspaceId) : null
 }
 
 /** The source in a version, or in what would be a version. @throws SvcError in the same cases as `sourceOf` */
 function sourceIn(
   row: VersionContent,
   { channel, template: use }: { channel: Channel; template: Omit<TemplateUse, 'name'> },
+  texts: MarketingTexts | null,
 ): TemplateSource {
   const variant = variantFor(row, channel, use.locale)
   const { variables = {} } = use
   for (const declared of row.variables) checkType(declared, own(variables, declared.name))
+  const content = withPlainText(row, variant)
   const fallbacks = new Map(row.variables.map(({ name, fallback }) => [name, fallback ?? null]))
   return {
     used: { name: row.name, version: row.version, locale: variant.locale },
     category: row.category,
-    content: withPlainText(row, variant),
+    content: texts ? withMarketingTexts(channel, content, texts) : content,
     lookUp: (name) => own(variables, name) ?? fallbacks.get(name) ?? null,
   }
 }
@@ -100,8 +113,9 @@ function fillContent(channel: Channel, { content: unfilled, lookUp }: TemplateSo
 export function previewOf(
   row: VersionContent,
   { channel, ...use }: Pick<TemplateUse, 'locale' | 'variables'> & { channel: Channel },
+  texts: MarketingTexts | null,
 ): TemplatePreview {
-  const source = sourceIn(row, { channel, template: use })
+  const source = sourceIn(row, { channel, template: use }, texts)
   const examples = new Map(row.variables.map(({ name, example }) => [name, example ?? null]))
   const { content, missing } = fillContent(channel, {
     ...source,

@@ -30,7 +30,7 @@ interface CodeText {
  * @throws SvcError `validation_error` for a stored template that cannot be used, or that does not have the code.
  */
 export async function codeMessage(
-  reads: Pick<Reads, 'templates'>,
+  reads: Pick<Reads, 'templates' | 'workspaces'>,
   row: VerificationRow,
   { channel, brand, has_validity }: CodeText,
 ): Promise<CodeMessage> {
@@ -70,7 +70,7 @@ function minutesOf({ created_at, expires_at }: VerificationRow): number {
  * @throws SvcError as `codeMessage` does, for each of its channels.
  */
 export async function pinnedTemplate(
-  reads: Pick<Reads, 'templates'>,
+  reads: Pick<Reads, 'templates' | 'workspaces'>,
   row: VerificationRow,
 ): Promise<string | CodeTemplate | undefined> {
   const { template } = row.options
@@ -89,7 +89,7 @@ export async function pinnedTemplate(
 }
 
 async function fromTemplate(
-  reads: Pick<Reads, 'templates'>,
+  reads: Pick<Reads, 'templates' | 'workspaces'>,
   row: VerificationRow,
   { channel, brand, template }: Omit<CodeText, 'has_validity'> & { template: CodeTemplate },
 ): Promise<CodeMessage & { template: UsedTemplate }> {

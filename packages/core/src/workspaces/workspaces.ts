@@ -288,6 +288,8 @@ function newWorkspace(
     verification_countries: null,
     quiet_hours: null,
     time_zone: null,
+    postal_address: null,
+    sms_opt_out_text: null,
     created_at: at,
     updated_at: at,
   }

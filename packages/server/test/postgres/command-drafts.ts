@@ -235,6 +235,8 @@ export function draftsFrom(
         // Below every balance: otherwise the notification would take its ids in another order.
         ...(once(2) && { low_balance: pick([999_999_999, null]) }),
         ...(once(2) && { quiet_hours: pick([QUIET_HOURS, QUIET_HOURS, null]) }),
+        ...(once(3) && { postal_address: pick(['Main Street 1\nŻary', null]) }),
+        ...(once(3) && { sms_opt_out_text: pick(['STOP to end', null]) }),
         ...(once(3) && { time_zone: pick(['Asia/Kathmandu', 'Berlin', null]) }),
       },
     }),

@@ -294,12 +294,9 @@ export const templates = {
       .object({
         name: templateName.optional(),
         version: z.int().min(1).optional().meta({ description: 'Default: the draft.' }),
-        template: newTemplate
-          .omit({ name: true, description: true, category: true })
-          .optional()
-          .meta({
-            description: 'A template that is not stored, in place of `name`.',
-          }),
+        template: newTemplate.omit({ name: true, description: true }).optional().meta({
+          description: 'A template that is not stored, in place of `name`.',
+        }),
         channel: z.enum(CHANNELS),
         locale: locale.optional(),
         variables: templateValues.optional(),

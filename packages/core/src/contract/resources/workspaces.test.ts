@@ -19,6 +19,8 @@ const row = {
   verification_countries: null,
   quiet_hours: null,
   time_zone: null,
+  postal_address: null,
+  sms_opt_out_text: null,
   created_at: new Date('2026-05-04T09:30:00.000Z'),
   updated_at: new Date('2026-05-04T09:30:00.000Z'),
 } satisfies Workspace

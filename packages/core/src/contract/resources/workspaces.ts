@@ -62,6 +62,10 @@ export const workspace = z
     quiet_hours: z.array(quietHours).nullable(),
     /** The IANA zone of recipients whose own zone is not known; null: UTC. */
     time_zone: z.string().nullable(),
+    /** The end of each marketing e-mail; null: none. */
+    postal_address: z.string().nullable(),
+    /** The end of each marketing SMS; null: none. */
+    sms_opt_out_text: z.string().nullable(),
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -106,6 +110,10 @@ export const otp = text(LIMITS.otp_length).optional().meta({
 const companyName = text(LIMITS.workspace_name_length).meta({ example: 'Example Ltd' })
 const country = text(LIMITS.country_length).meta({ example: 'TZ' })
 const message = z.string()
+
+/** A text that ends messages. Templates would read braces as a placeholder. */
+const endingText = (max: number) =>
+  text(max).refine((ending) => !ending.includes('{{'), 'The text must not contain "{{"')
 
 const open = { method: 'POST', auth: 'none', rate: 'auth', status: 200 } as const
 const session = { auth: 'jwt', rate: 'general', status: 200 } as const
@@ -284,6 +292,16 @@ export const workspaces = {
         example: 'Europe/Berlin',
         description:
           'The IANA zone of recipients whose own zone is not known: no attribute `time_zone` of a contact, and no number of a country with one zone. null: UTC.',
+      }),
+      postal_address: endingText(LIMITS.postal_address_length).nullable().optional().meta({
+        example: 'Example Ltd\nMain Street 1\nDar es Salaam',
+        description:
+          'The end of each e-mail from a template of the category `marketing`, in HTML and text; null: none.',
+      }),
+      sms_opt_out_text: endingText(LIMITS.sms_opt_out_text_length).nullable().optional().meta({
+        example: 'STOP to end',
+        description:
+          'The last line of each SMS from a template of the category `marketing`, which counts in its segments; null: none.',
       }),
     }),
     data: workspace,

@@ -16,6 +16,7 @@ export const READ_PLACES = {
   workspaces: {
     byId: 'near',
     quietHours: 'near',
+    marketingTexts: 'near',
     byEmail: 'near',
     list: 'primary',
     search: 'replica',

@@ -17,7 +17,9 @@ export type WorkspaceChange = {
     | 'verification_daily_credits'
     | 'verification_countries'
     | 'quiet_hours'
-    | 'time_zone']?: WorkspaceRow[K] | undefined
+    | 'time_zone'
+    | 'postal_address'
+    | 'sms_opt_out_text']?: WorkspaceRow[K] | undefined
 }
 
 export function workspaceStore(
@@ -38,6 +40,17 @@ export function workspaceStore(
         const { quiet_hours, time_zone } = t
         const [row] = await db
           .select({ quiet_hours, time_zone })
+          .from(t)
+          .where(eq(t.id, workspaceId))
+        return row ?? null
+      },
+      /** The ends of marketing messages; null for a workspace that does not exist. */
+      async marketingTexts(
+        workspaceId: string,
+      ): Promise<Pick<WorkspaceRow, 'postal_address' | 'sms_opt_out_text'> | null> {
+        const { postal_address, sms_opt_out_text } = t
+        const [row] = await db
+          .select({ postal_address, sms_opt_out_text })
           .from(t)
           .where(eq(t.id, workspaceId))
         return row ?? null

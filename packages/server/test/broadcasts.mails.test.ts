@@ -1,0 +1,103 @@
+import PostalMime from 'postal-mime'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Account } from './accounts.ts'
+import { openMail } from './channels/mail-carrier.ts'
+import { openWorld, type World } from './world.ts'
+
+const ADDRESS = 'Żółw & Co\nMain Street 1'
+
+let peer: Awaited<ReturnType<typeof openMail>>
+let world: World
+let owner: Account
+let key: string
+beforeAll(async () => {
+  peer = await openMail()
+  world = await openWorld({ dispatch: true, providers: [peer.settings] })
+  owner = await world.signup({ credits: 1_000 })
+  key = (await world.key(owner)).key
+})
+afterAll(async () => {
+  await world.close()
+  await peer.close()
+})
+
+const post = (path: string, json?: object) => world.call('POST', `/api/v1/${path}`, { key, json })
+
+async function publish(name: string, content: object, category = 'marketing'): Promise<void> {
+  const variants = [{ channel: 'email', locale: 'en', content }]
+  await post('templates', { name, category, variants })
+  expect((await post(`templates/${name}/publish`, {})).status).toBe(201)
+}
+
+async function broadcastTo(name: string, tag: string): Promise<string> {
+  const made = await post('broadcasts', {
+    ...{ channel: 'email', template: { name }, audience: { tags: [tag] } },
+  })
+  expect(made.status, made.text).toBe(201)
+  await passTime()
+  return made.body.data.broadcast.id
+}
+
+async function passTime(): Promise<void> {
+  await world.dispatcher.idle()
+  await world.advance(61_000)
+  await world.dispatcher.idle()
+}
+
+it('marketing e-mails have one-click unsubscribe and the postal address; a click is in the results', async () => {
+  await world.call('PUT', '/api/v1/account', {
+    token: owner.token,
+    json: { postal_address: ADDRESS },
+  })
+  const [asha, juma] = ['asha@people.example', 'juma@people.example']
+  for (const email of [asha, juma]) {
+    await world.contact(owner, { phone: undefined, email, name: email[0], tags: ['mails'] })
+  }
+  await publish('news', { subject: 'News', html: '<body><p>Hi {{name}}</p></body>' })
+  const id = await broadcastTo('news', 'mails')
+  const { headers, html, text } = await PostalMime.parse(peer.lastTo(asha).raw)
+  const headerOf = (name: string) => headers.find((one) => one.key === name)?.value
+  expect(headerOf('list-unsubscribe-post')).toBe('List-Unsubscribe=One-Click')
+  expect(headerOf('list-unsubscribe')).toMatch(/^<http[^>]+\/unsubscribe\/[0-9a-z]{62}>$/)
+  expect(html?.trim()).toBe(
+    '<body><p>Hi a</p><p style="font-size:12px">Żółw &amp; Co<br>Main Street 1</p></body>',
+  )
+  expect(text?.replaceAll('\r\n', '\n').trim()).toBe(`Hi a\n\n${ADDRESS}`)
+  // Each recipient has a link of its own.
+  expect(peer.unsubscribeLink(juma)).not.toBe(peer.unsubscribeLink(asha))
+  const pressed = await world.app.inject({
+    method: 'POST',
+    url: new URL(peer.unsubscribeLink(asha)).pathname,
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    payload: 'List-Unsubscribe=One-Click',
+  })
+  expect(pressed.statusCode).toBe(200)
+  const { results } = (await world.call('GET', `/api/v1/broadcasts/${id}`, { key })).body.data
+  expect(results).toMatchObject({ failed: 0, unsubscribed: 1 })
+
+  const again = await broadcastTo('news', 'mails')
+  const { broadcast } = (await world.call('GET', `/api/v1/broadcasts/${again}`, { key })).body.data
+  expect(broadcast.counts).toMatchObject({ contacts: 2, accepted: 1, suppressed: 1 })
+  expect([peer.taken(asha), peer.taken(juma)]).toEqual([1, 2])
+})
+
+it('a transactional e-mail has no postal address', async () => {
+  await world.contact(owner, { phone: undefined, email: 'bo@people.example', tags: ['plain'] })
+  await publish('receipt', { subject: 'Receipt', text: 'Thanks' }, 'transactional')
+  await broadcastTo('receipt', 'plain')
+  const { text } = await PostalMime.parse(peer.lastTo('bo@people.example').raw)
+  expect(text?.trim()).toBe('Thanks')
+})
+
+it('a marketing e-mail whose own List-Unsubscribe is not one-click is refused', async () => {
+  const headers = { 'List-Unsubscribe': '<mailto:off@acme.example>' }
+  await publish('own', { subject: 'News', text: 'News', headers })
+  const request = { channel: 'email', template: { name: 'own' }, audience: {} }
+  expect((await post('broadcasts', request)).body).toMatchObject({
+    details: [{ path: 'template.name', message: expect.stringContaining('List-Unsubscribe-Post') }],
+  })
+  const both = { ...headers, 'list-unsubscribe-post': 'List-Unsubscribe=One-Click' }
+  await publish('both', { subject: 'News', text: 'News', headers: both })
+  const allowed = { ...request, template: { name: 'both' }, draft: true }
+  expect((await post('broadcasts', allowed)).status).toBe(201)
+})
