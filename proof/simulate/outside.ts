@@ -66,11 +66,11 @@ export const providers = PROVIDERS.map(({ name, channel }) =>
 )
 
 /** What was sent to a suspended machine is sent again within this time after it woke up. */
-const SENT_AGAIN_MS = 15_000
+const SENT_AGAIN_MS = 12_000
 
 /** For this time after the machine woke up, calls take longer, up to the second time. */
 const SLOW_NETWORK_MS = 15_000
-const SLOW_NETWORK_CALL_MS = 12_000
+const SLOW_NETWORK_CALL_MS = 20_000
 
 /** Resolves after `ms`, unless the process that asks was killed meanwhile. */
 export function answerIn<T>(ms: number, answer: () => T): Promise<T> {
