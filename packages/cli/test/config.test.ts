@@ -223,6 +223,8 @@ describe('svc config show', () => {
     const env = {
       SVC_JWT_SECRET: 'canary-canary-canary-canary-canary',
       SVC_DATABASE_URL: 'postgres://svc:canary@db.example/svc?password=canary',
+      SVC_DATABASE_REPLICA_URLS:
+        'postgres://svc:canary@b.example/svc, postgres://svc:canary@c.example/svc',
       SVC_SMTP_URL: 'smtps://user:canary@smtp.example.com',
       SVC_PROVIDERS: '[{"name":"x","type":"twilio","auth_token":"canary"}]',
       STRIPE_SECRET_KEY: 'sk_test_canary',
@@ -233,6 +235,7 @@ describe('svc config show', () => {
       expect(code).toBe(0)
       expect(stdout).not.toContain('canary')
       expect(stdout).toContain('postgres://svc:***@db.example/svc')
+      expect(stdout).toContain('postgres://svc:***@b.example/svc,postgres://svc:***@c.example/svc')
       expect(stdout).toContain('smtps://user:***@smtp.example.com')
     }
     expect(await shown('database_url', { env: { SVC_DATABASE_URL: 'file:x' } })).toMatchObject({

@@ -258,6 +258,23 @@ describe.skipIf(!hasPooler)('behind PgBouncer', () => {
     expect(new Set(lists.flat())).toEqual(new Set([message]))
     expect(pooled.state().answers).toBeGreaterThanOrEqual(20)
   }, 60_000)
+
+  it('of several replicas behind one address, only those that have caught up answer', async () => {
+    const folders = `${standby.folder},${other.folder}`
+    const to = `${urlOf(standby)}?host=${folders}`
+    const pooler = await startPooler(to, 'transaction', { server_round_robin: 1 })
+    ends.push(pooler.stop)
+    const pooled = await open({ replica_urls: [pooler.url] })
+    await pooled.untilUsed()
+    const id = await bench.workspace()
+    await Promise.all(Array.from({ length: 20 }, () => idsOf(pooled, id)))
+    await holdBack()
+    const { id: message } = await bench.queued(id)
+    for (let n = 0; n < 10; n++) {
+      const lists = await Promise.all(Array.from({ length: 8 }, () => idsOf(pooled, id)))
+      expect(lists).toEqual(Array.from(lists, () => [message]))
+    }
+  }, 60_000)
 })
 
 // The last test: it ends the primary.
