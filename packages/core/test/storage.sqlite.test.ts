@@ -485,13 +485,43 @@ describe('SQLite alone', () => {
     expect(plans.filter((one) => /messages_(kind|test)/.test(one))).toEqual([])
   })
 
-  /** The steps of the plans of a read's queries on messages. */
-  async function plansOf(read: (page: Slice) => Promise<void>): Promise<string[]> {
+  it('finds the verifications of a status in their index, in their order', async () => {
+    const storage = open()
+    const id = await workspace(storage)
+    const { verifications } = storage.read
+    const plans = await plansOf(async (page) => {
+      for (const filter of [{}, { livemode: true }, { channel: 'sms' }] as const) {
+        expect(await verifications.list(id, { status: 'approved', ...filter }, page)).toEqual([])
+        expect(await verifications.count(id, { status: 'approved', ...filter })).toBe(0)
+      }
+    }, 'verifications')
+    expect(plans).toHaveLength(6)
+    for (const plan of plans) expect(plan).toMatch(/INDEX verifications_status/)
+  })
+
+  it('finds what decides about a code in its indexes', () => {
+    open()
+    const cases = [
+      ['verifications_network', 'workspace_id = ? and client_network = ? and livemode = ?'],
+      ['verifications_other', 'workspace_id = ? and other_recipient = ? and livemode = ?'],
+      ['verifications_fallback', 'fallback_at <= ? and ended_at is null'],
+    ] as const
+    for (const [index, condition] of cases) {
+      const asked = `select id from verifications where ${condition}`
+      expect(planOf(asked)).toEqual([expect.stringContaining(`INDEX ${index} `)])
+    }
+  })
+
+  /** The steps of the plans of a read's queries on a table. */
+  async function plansOf(
+    read: (page: Slice) => Promise<void>,
+    table = 'messages',
+  ): Promise<string[]> {
     const prepared = vi.spyOn(Sqlite.prototype, 'prepare')
     await read({ limit: 10, offset: 0 })
     const texts = prepared.mock.calls.map(([text]) => text)
     prepared.mockRestore()
-    return texts.filter((text) => text.includes('from "messages"')).flatMap(planOf)
+    return texts.filter((text) => text.includes(`from "${table}"`)).flatMap(planOf)
   }
 
   function planOf(text: string): string[] {

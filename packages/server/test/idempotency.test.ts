@@ -32,6 +32,26 @@ describe('201', () => {
     expect([messages, entries]).toStrictEqual([before.messages + 1, before.entries + 1])
   })
 
+  it('sends a code once, and sends it again once', async () => {
+    const call = (path: string, idempotencyKey: string, body: object) =>
+      world().call('POST', `/api/v1/verifications${path}`, {
+        ...{ key, raw: JSON.stringify(body), headers: { 'idempotency-key': idempotencyKey } },
+      })
+    const asked = { to: '+15005550006', channel: 'sms' }
+    const start = () => call('', 'code', asked)
+    const [first, second] = [await start(), await start()]
+    expect(second.text).toBe(first.text)
+    const { verification_id } = first.body.data
+    await world().advance(60_000)
+    const resend = () => call(`/${verification_id}/resend`, 'again', {})
+    const [third, fourth] = [await resend(), await resend()]
+    expect([third.status, fourth.status]).toStrictEqual([201, 201])
+    expect(fourth.text).toBe(third.text)
+    expect(third.body.data.message_id).not.toBe(first.body.data.message_id)
+    const replayed = [first, second, third, fourth].map((one) => one.headers['idempotent-replayed'])
+    expect(replayed).toStrictEqual([undefined, 'true', undefined, 'true'])
+  })
+
   it('recognizes a body with its fields in another order', async () => {
     const { to, channel, content } = sms
     const first = await send('order', { metadata: { a: 1, b: 2 } })

@@ -99,7 +99,11 @@ export function verificationTables(d: Dialect) {
       d.index('verifications_open').on(t.expires_at).where(sql`ended_at is null`),
       d.index('verifications_ended').on(t.ended_at).where(sql`ended_at is not null`),
       d.index('verifications_code').on(t.created_at).where(sql`code_removed = false`),
-      d.index('verifications_network').on(t.workspace_id, t.client_network, t.created_at),
+      d
+        .index('verifications_network')
+        .on(t.workspace_id, t.client_network, t.created_at)
+        .where(sql`client_network is not null`),
+      d.index('verifications_status').on(t.workspace_id, t.status, t.id),
     ],
   )
   /** The numbers of live messages with codes and of approvals, for each country and hour (UTC). */

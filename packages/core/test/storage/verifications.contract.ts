@@ -6,6 +6,7 @@ import type { AcceptRequest } from '../../src/rules/accept.ts'
 import { type CodeRequest, ended } from '../../src/rules/verify.ts'
 import { idFloor } from '../../src/runtime/runtime.ts'
 import { codeSourceOf, withoutCode } from '../../src/secrets/codes.ts'
+import { sweepVerifications } from '../../src/verifications/ends.ts'
 import { benchFor, type OpenStorage, only } from './bench.ts'
 
 const HOUR_MS = 3_600_000
@@ -146,6 +147,47 @@ export function verificationsContract(open: OpenStorage): void {
     expect(await accept([asking(id)])).toEqual([
       { outcome: 'code_limit', of: 'recipient', retry_after_s: LIMITS.verification_cooldown_s },
     ])
+  })
+
+  it('waits after the newest request of an address, whatever came before', async () => {
+    const id = await bench.workspace(units(10_000_000))
+    for (const code_length of [6, 8]) {
+      const request = asking(id, { code_length })
+      expect(await outcomes([request])).toEqual(['accepted'])
+      await cancel((await stored(request)) as VerificationRow)
+      if (code_length === 6) bench.clock.step(LIMITS.verification_cooldown_s * 1000)
+    }
+    expect(await accept([asking(id)])).toEqual([
+      { outcome: 'code_limit', of: 'recipient', retry_after_s: LIMITS.verification_cooldown_s },
+    ])
+  })
+
+  it('ends what the sweeper found only if it is still due', async () => {
+    const id = await bench.workspace(units(10_000_000))
+    const requests = numbers(2).map((recipient) => asking(id, { recipient }))
+    await accept(requests)
+    const [ended, early] = (await Promise.all(requests.map(stored))) as VerificationRow[]
+    const { storage, clock } = bench
+    clock.step(600_000)
+    const endedAt = clock.now()
+    const { verifications } = storage.read
+    /** Between the read and the end of each, one is ended by a check, and the clock is set back. */
+    const due: typeof verifications.due = async (now, limit) => {
+      const found = await verifications.due(now, limit)
+      if (found.length === 2) {
+        expect(await check(ended as VerificationRow, true)).toBe('expired')
+        clock.step(-1_000)
+      }
+      return found
+    }
+    const read = { ...storage.read, verifications: { ...verifications, due } }
+    const runtime = { ...clock, log: { debug() {}, info() {}, warn() {}, error() {} } }
+    await sweepVerifications({ storage: { ...storage, read }, runtime }, 100, () => false)
+    expect(await stored(requests[0] as AcceptRequest)).toMatchObject({
+      ...{ status: 'expired', ended_at: endedAt },
+    })
+    expect(await stored(requests[1] as AcceptRequest)).toMatchObject({ status: 'pending' })
+    expect(early?.status).toBe('pending')
   })
 
   it('answers a repeated request as before, also if the request sent nothing', async () => {
