@@ -9,6 +9,7 @@ import { type ConnectionOptions, connect, withConnection } from '../connect/conn
 import { onWorkspace, operatorOf } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
 import { confirm } from '../input/prompts.ts'
+import { pairsOf } from '../messages/send-request.ts'
 import { Failure, usage } from '../process/failure.ts'
 import { listing, type PageOptions, pageOf, pagingOf, withPage } from '../show/listing.ts'
 import type { Cell, Output } from '../show/output.ts'
@@ -25,7 +26,12 @@ interface StartOptions extends ConnectionOptions {
   codeLength?: string
   expiresIn?: string
   template?: string
+  var?: string[]
   approvedTemplate?: string
+  domain?: string
+  appHash?: string
+  clientIp?: string
+  metadata?: string[]
   from?: string
   fallback?: string[]
   fallbackAfter?: string
@@ -97,8 +103,13 @@ the address is pending, the same code is sent again, after a wait that the answe
       .option('--code-length <n>', 'the number of digits, 4 to 10 (default: 6)')
       .option('--expires-in <seconds>', 'how long the code is valid, 60 to 3600 (default: 600)')
       .option('--template <name>', 'the stored template of the text; it has {{code}}')
+      .option('--var <name=value...>', 'the other values of the stored template')
       .option('--approved-template <name>', 'the authentication template at WhatsApp')
+      .option('--domain <site>', 'only sms: the site whose form browsers fill in (WebOTP)')
+      .option('--app-hash <hash>', 'only sms: the hash of the Android app that reads the code')
       .option('--from <sender>', 'the sender')
+      .option('--client-ip <address>', "the address of the person's device, which is limited")
+      .option('--metadata <key=value...>', 'your own keys and values, in the record and in events')
       .option(
         '--fallback <channels...>',
         'the next channels if the message is not delivered, such as voice email:asha@example.com',
@@ -113,6 +124,8 @@ the address is pending, the same code is sent again, after a wait that the answe
     'svc verify start +15005550006 --channel voice --locale de',
     'svc verify start +15005550006 --fallback voice email:asha@example.com --fallback-after 20',
     'svc verify start asha@example.com --code-length 8 --expires-in 900',
+    'svc verify start +15005550006 --template login-code --var shop=Dodoma --locale de',
+    'svc verify start +15005550006 --domain shop.example --client-ip 192.0.2.7 --metadata user=U7',
   )
 }
 
@@ -310,8 +323,16 @@ function codesOf(text: string): string[] {
   throw usage(`--countries: "${printable(wrong)}" is not a code of two letters, such as TZ`)
 }
 
-async function startOne(
-  { io, output }: Context,
+async function startOne({ io, output }: Context, to: string, options: StartOptions): Promise<void> {
+  const body = startOf(to, options)
+  const { client } = await connect(options, io)
+  const started = await client.verifications.start(body)
+  if (output.isJson()) output.document(started)
+  else showStarted(output, started)
+}
+
+/** The request of the options. @throws Failure for options that exclude each other. */
+function startOf(
   to: string,
   {
     channel,
@@ -319,34 +340,41 @@ async function startOne(
     codeLength,
     expiresIn,
     template,
+    var: values,
     approvedTemplate,
+    domain,
+    appHash,
     from,
+    clientIp,
+    metadata,
     fallback,
     fallbackAfter,
-    ...options
   }: StartOptions,
-): Promise<void> {
+): VerificationsStartBody {
   if (template !== undefined && approvedTemplate !== undefined) {
     throw usage('give one of --template and --approved-template')
   }
-  const { client } = await connect(options, io)
-  const body: VerificationsStartBody = {
+  if (values && template === undefined) throw usage('--var needs --template')
+  return {
     to,
     channel: channel ?? (to.includes('@') ? 'email' : 'sms'),
     ...(locale !== undefined && { locale }),
     ...(codeLength !== undefined && { code_length: numberOf('--code-length', codeLength) }),
     ...(expiresIn !== undefined && { expires_in: numberOf('--expires-in', expiresIn) }),
-    ...(template !== undefined && { template: { name: template } }),
+    ...(template !== undefined && {
+      template: { name: template, ...(values && { variables: pairsOf('--var', values) }) },
+    }),
     ...(approvedTemplate !== undefined && { template: approvedTemplate }),
+    ...(domain !== undefined && { domain }),
+    ...(appHash !== undefined && { app_hash: appHash }),
     ...(from !== undefined && { from }),
+    ...(clientIp !== undefined && { client_ip: clientIp }),
+    ...(metadata && { metadata: pairsOf('--metadata', metadata) }),
     ...(fallback && { fallback: fallback.map(stepOf) }),
     ...(fallbackAfter !== undefined && {
       fallback_after: numberOf('--fallback-after', fallbackAfter),
     }),
   }
-  const started = await client.verifications.start(body)
-  if (output.isJson()) output.document(started)
-  else showStarted(output, started)
 }
 
 /** A channel, and its address if it needs another one: `voice`, `email:asha@example.com`. */
