@@ -139,7 +139,12 @@ describe('the page about the metrics', () => {
       labels.delete('le')
       return [name, { type: scrape.types.get(name), labels: [...labels] }]
     })
-    expect(Object.fromEntries(found)).toEqual(Object.fromEntries(described))
+    // A server without read replicas has no series of theirs: scrape.test.ts reads those of one that has.
+    const expected = [...described].map(([name, { type, labels }]) => [
+      name,
+      { type, labels: name.startsWith('svc_replica_') ? [] : labels },
+    ])
+    expect(Object.fromEntries(found)).toEqual(Object.fromEntries(expected))
   })
 })
 
