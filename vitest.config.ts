@@ -40,6 +40,7 @@ const LONGEST = [
   'test/power-cut.test.ts',
   'core/test/storage.sqlite.test.ts',
   'core/test/storage.postgres.test.ts',
+  'test/crash-broadcast.test.ts',
   'test/crash-replies.test.ts',
   'core/test/postgres/servers.test.ts',
 ]

@@ -8,6 +8,7 @@ const LONG_RUNS = [
   'packages/cli/test/spawned.test.ts',
   'packages/testkit/test/packed.test.ts',
   'test/crash-postgres.test.ts',
+  'test/crash-broadcast.test.ts',
   'test/crash-replies.test.ts',
   'test/docs/commands.test.ts',
   'test/docs/samples.test.ts',

@@ -7,6 +7,8 @@ const COMMITS = {
   hand_over: [/insert into messages\b/, /insert into message_attempts\b/],
   /** Accepts a message with an idempotency key, for example a reply in TwiML. */
   keyed: [/insert into idempotency_keys\b/],
+  /** Accepts the messages of a step of a broadcast. */
+  broadcast_step: [/insert into messages\b/, /update broadcasts\b/],
 }
 
 /** A commit, and when the process kills itself: before the database gets it, or as soon as it has returned. */
