@@ -314,6 +314,12 @@ describe('the phone', () => {
     expect(items[1].parts).toHaveLength(2)
   })
 
+  it('names the characters that need UCS-2 only where they are few', async () => {
+    const to = '+14155550149'
+    await send({ to, content: { text: 'مرحبا، رمز التحقق الخاص بك هو 1234' } })
+    expect(await talk(to)).toMatchObject([{ encoding: 'UCS-2', non_gsm_characters: [] }])
+  })
+
   it('shows media and templates of WhatsApp by their names', async () => {
     const to = '+14155550141'
     const media = { type: 'image', url: 'https://example.com/cat.jpg', caption: 'A cat' }

@@ -92,6 +92,7 @@ export function TextInput({
         <input
           {...control}
           {...({ ...more, type } as object)}
+          dir={type === 'text' ? 'auto' : undefined}
           // A dialog focuses the field with this attribute when it opens.
           autofocus={autofocus}
           ref={element}
@@ -185,6 +186,7 @@ export function Search({ value, onInput, placeholder }: Value & { placeholder: s
       ref={element}
       class="search"
       type="search"
+      dir="auto"
       aria-label={placeholder}
       placeholder={placeholder}
       value={typed}

@@ -13,8 +13,14 @@ export function PageHead({
   return (
     <header class="page-head">
       <div>
-        <h1>{title}</h1>
-        {text && <p>{text}</p>}
+        <h1>
+          <bdi>{title}</bdi>
+        </h1>
+        {text && (
+          <p>
+            <bdi>{text}</bdi>
+          </p>
+        )}
       </div>
       {children && <div class="actions">{children}</div>}
     </header>

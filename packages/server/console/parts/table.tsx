@@ -56,7 +56,10 @@ export function Table<Row>({ label, columns, rows, keyOf, to, actions, current }
               >
                 {columns.map(({ name, value, kind = '' }, i) => (
                   <td key={name} data-name={name} class={kind}>
-                    {to && i === 0 ? <a href={hrefOf(to(row))}>{value(row)}</a> : value(row)}
+                    {/* The value may be a text of a person, in any direction. */}
+                    <bdi>
+                      {to && i === 0 ? <a href={hrefOf(to(row))}>{value(row)}</a> : value(row)}
+                    </bdi>
                   </td>
                 ))}
                 {actions && <td class="row-actions">{actions(row)}</td>}

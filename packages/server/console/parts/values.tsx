@@ -38,7 +38,7 @@ export function Facts({ of }: { of: Record<string, ComponentChildren> }) {
         .map(([name, value]) => (
           <div key={name}>
             <dt>{name}</dt>
-            <dd>{value}</dd>
+            <dd dir="auto">{value}</dd>
           </div>
         ))}
     </dl>

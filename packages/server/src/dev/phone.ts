@@ -5,7 +5,8 @@ import { GSM7_EXTENSION, nonGsmCharacters, segments } from '@svc/core/sms'
 import type { PhoneItem } from './dev-answers.ts'
 
 const ITEMS_MAX = 50
-const NON_GSM_MAX = 20
+/** A text with more characters outside GSM-7 is in another script: which characters these are does not help to shorten it. */
+const NON_GSM_MAX = 5
 
 /** The last messages to and from a number, oldest first. */
 export async function conversationOf(
@@ -25,7 +26,8 @@ export async function conversationOf(
 function arrived(message: Message): PhoneItem {
   const { id, channel, status, error_code, sender, encoding, content, created_at } = message
   const text = 'text' in content ? (content.text ?? '') : ''
-  const characters = channel === 'sms' ? nonGsmCharacters(text).map(({ char }) => char) : []
+  const found = channel === 'sms' ? nonGsmCharacters(text).map(({ char }) => char) : []
+  const characters = [...new Set(found)]
   return {
     id,
     from: 'service',
@@ -34,7 +36,7 @@ function arrived(message: Message): PhoneItem {
     state: error_code ?? status,
     ours: sender,
     encoding,
-    non_gsm_characters: [...new Set(characters)].slice(0, NON_GSM_MAX),
+    non_gsm_characters: characters.length > NON_GSM_MAX ? [] : characters,
     ...shown(message, text),
   }
 }

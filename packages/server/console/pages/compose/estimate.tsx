@@ -82,14 +82,7 @@ export function EstimateCard({
           {isOne && first?.block_reason && (
             <p class="bad">Not sendable: {first.block_reason.replaceAll('_', ' ')}</p>
           )}
-          {first && first.non_gsm_characters.length > 0 && (
-            <p>
-              These characters need UCS-2, with fewer characters in a segment:{' '}
-              <code>
-                {[...new Set(first.non_gsm_characters.map(({ char }) => char))].join(' ')}
-              </code>
-            </p>
-          )}
+          {first && <Unusual characters={first.non_gsm_characters} />}
           {isOne && first?.gsm7_suggestion && onText && (
             <Button onClick={() => onText(first.gsm7_suggestion?.text ?? '')}>
               Use GSM-7 letters ({first.gsm7_suggestion.segments})
@@ -98,5 +91,25 @@ export function EstimateCard({
         </>
       )}
     </section>
+  )
+}
+
+/** A text with more different characters outside GSM-7 is in another script, and no character can be avoided. */
+const UNUSUAL_MAX = 5
+
+/** Why an SMS needs UCS-2: the few characters that could be avoided, or its script. */
+function Unusual({ characters }: { characters: readonly { char: string }[] }) {
+  const different = [...new Set(characters.map(({ char }) => char))]
+  if (different.length === 0) return null
+  if (different.length > UNUSUAL_MAX) {
+    return <p>This text needs UCS-2, with fewer characters in a segment.</p>
+  }
+  return (
+    <p>
+      These characters need UCS-2, with fewer characters in a segment:{' '}
+      <code>
+        <bdi>{different.join(' ')}</bdi>
+      </code>
+    </p>
   )
 }

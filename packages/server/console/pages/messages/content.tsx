@@ -114,12 +114,12 @@ function Mail({
   })
   return (
     <div class="mail">
-      <h4>{subject}</h4>
+      <h4 dir="auto">{subject}</h4>
       {shown.length > 1 && <Tabs label="Content" tabs={shown} current={tab} onChoose={setTab} />}
       {tab === 'html' && (
         <iframe title={`E-mail: ${subject}`} sandbox="" referrerpolicy="no-referrer" src={url} />
       )}
-      {tab === 'text' && <pre>{text}</pre>}
+      {tab === 'text' && <pre dir="auto">{text}</pre>}
       {tab === 'source' && <pre>{html}</pre>}
     </div>
   )

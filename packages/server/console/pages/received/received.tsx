@@ -61,9 +61,11 @@ function Received({ params: { channel, address } }: PageProps) {
                           one.channel === channel && one.sender === address ? 'true' : undefined
                         }
                       >
-                        <strong>{one.contact?.name ?? one.sender}</strong>
+                        <strong dir="auto">{one.contact?.name ?? one.sender}</strong>
                         <Time at={one.created_at} />
-                        <span class="last">{lineOf(one)}</span>
+                        <span class="last" dir="auto">
+                          {lineOf(one)}
+                        </span>
                         <small>{channelName(one.channel)}</small>
                       </a>
                     </li>

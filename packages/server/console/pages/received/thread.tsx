@@ -81,7 +81,7 @@ export function Thread({
           <span class="unseen">All conversations</span>
         </LinkButton>
         <h2>
-          {name ?? address}
+          <bdi>{name ?? address}</bdi>
           {name && <small class="line">{address}</small>}
         </h2>
       </header>
@@ -126,7 +126,7 @@ export function Thread({
 function Got({ content: { text, media }, created_at, keyword }: ReceivedMessage) {
   return (
     <div class="line-in">
-      <p>{text}</p>
+      <p dir="auto">{text}</p>
       {media.map(({ url, content_type }) =>
         // The carrier's address is opened only by a click; other schemes could run a script.
         /^https?:/.test(url) ? (
@@ -149,7 +149,7 @@ function Sent(message: SentMessage) {
   const status = statusOf(message)
   return (
     <div class="line-out">
-      <p>{content?.text ?? content?.subject ?? 'No text'}</p>
+      <p dir="auto">{content?.text ?? content?.subject ?? 'No text'}</p>
       <small>
         <a href={hrefOf(`/messages/${id}`)}>
           <Time at={created_at} />

@@ -156,8 +156,8 @@ function Bubble({ item }: { item: PhoneItem }) {
   const text = facts.filter(Boolean).join(' · ')
   return (
     <div class={`bubble ${channel} ${from}`}>
-      {title && <em>{title}</em>}
-      <p>
+      {title && <em dir="auto">{title}</em>}
+      <p dir="auto">
         {parts.map((part, i) => (
           <span key={i}>
             {part}
@@ -169,7 +169,11 @@ function Bubble({ item }: { item: PhoneItem }) {
         {from === 'service' ? <a href={hrefOf(`/messages/${id}`)}>{text}</a> : text}{' '}
         <Time at={at} />
       </small>
-      {others.length > 0 && <small>Not in GSM-7: {others.join(' ')}</small>}
+      {others.length > 0 && (
+        <small>
+          Not in GSM-7: <bdi>{others.join(' ')}</bdi>
+        </small>
+      )}
     </div>
   )
 }
@@ -219,6 +223,7 @@ function Writer({
       <input
         aria-label="Message from this phone"
         placeholder="Write to the service"
+        dir="auto"
         value={text}
         onInput={({ currentTarget }) => setText(currentTarget.value)}
       />
