@@ -61,6 +61,7 @@ async function send(json: object, options: Options = {}): Promise<string> {
 }
 
 const TEST = { 'x-svc-mode': 'test' }
+const ALL_SENT = { is_frozen: false, is_paused: false, paused_channels: [] }
 
 describe('the search of messages', () => {
   const email = { channel: 'email', to: 'asha@example.com' }
@@ -266,9 +267,34 @@ describe('the findings', () => {
     expect(await kinds()).toEqual([])
   })
 
+  it('report a freeze and a pause of all sending', async () => {
+    await world().grant(owner, 100)
+    expect(await get('/sending')).toEqual(ALL_SENT)
+    await world().core.credits.setTerms(owner.id, { status: 'frozen', reason: 'a secret reason' })
+    await world().core.dispatch.stop({ reason: 'a secret reason' })
+    const [answer, sending, ofTest] = [
+      await get('/findings'),
+      await get('/sending'),
+      await get('/sending', { headers: TEST }),
+    ]
+    await world().core.dispatch.resume()
+    expect(answer.findings.map(({ kind }: { kind: string }) => kind)).toEqual([
+      'frozen',
+      'sending_paused',
+    ])
+    expect(sending).toEqual({ ...ALL_SENT, is_frozen: true, is_paused: true })
+    expect(ofTest).toEqual({ ...ALL_SENT, is_paused: true })
+    expect(JSON.stringify([answer, sending])).not.toContain('secret reason')
+    expect(await get('/sending', { person: await world().signup() })).toEqual(ALL_SENT)
+  })
+
   it('name the channels of a paused provider', async () => {
     await world().grant(owner, 100)
     await world().core.providers.pause('whatsapps', { reason: 'a secret reason' })
+    expect((await get('/findings')).findings).toEqual([])
+    expect(await get('/sending')).toEqual({ ...ALL_SENT, paused_channels: ['whatsapp'] })
+    expect(await get('/sending', { headers: TEST })).toEqual(ALL_SENT)
+    await send({ channel: 'whatsapp' })
     const answer = await get('/findings')
     await world().core.providers.resume('whatsapps')
     expect(answer.findings).toMatchObject([

@@ -1,4 +1,4 @@
-import { endpoint, mayDo, timestamp } from '@svc/core/contract'
+import { CHANNELS, endpoint, mayDo, timestamp } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
 import * as z from 'zod'
 import type { Handlers } from '../routes/mount.ts'
@@ -16,6 +16,8 @@ export const findingEndpoints = {
       findings: z.array(
         z.object({
           kind: z.enum([
+            'frozen',
+            'sending_paused',
             'email_unverified',
             'no_credits',
             'low_balance',
@@ -40,6 +42,23 @@ export const findingEndpoints = {
     }),
     summary: 'List what needs attention in the workspace',
   }),
+  sending: endpoint({
+    method: 'GET',
+    auth: 'jwt',
+    needs: 'belong',
+    rate: 'general',
+    status: 200,
+    path: '/api/sending',
+    data: z.object({
+      /** Whether sends are refused. */
+      is_frozen: z.boolean(),
+      /** Whether the operator has paused all sending. */
+      is_paused: z.boolean(),
+      /** The channels whose providers are all paused. */
+      paused_channels: z.array(z.enum(CHANNELS)),
+    }),
+    summary: 'Report why messages wait or are refused',
+  }),
 } as const
 
 /** The number of webhooks and domains that are looked at. */
@@ -63,18 +82,21 @@ export function findingHandlers(core: DecodedCore): Handlers<typeof findingEndpo
     async list({ viewer, workspace_id, identity }) {
       const isTest = typeof viewer !== 'string' && viewer.mode === 'test'
       const mayRead = identity?.kind === 'session' && mayDo(identity.role, 'read')
-      const [ofAccount, ofMessages, ofWebhooks, ofDomains, ofProviders, ofCodes, steps] =
+      const [state, ofAccount, ofMessages, ofWebhooks, ofDomains, ofProviders, ofCodes, steps] =
         await Promise.all([
+          sendingState(core, workspace_id, isTest),
           accountFindings(core, workspace_id, isTest),
           mayRead ? failureFindings(core, viewer) : [],
           mayRead ? webhookFindings(core, viewer) : [],
           mayRead ? domainFindings(core, workspace_id) : [],
-          mayRead && !isTest ? providerFindings(core) : [],
+          mayRead && !isTest ? providerFindings(core, viewer) : [],
           mayRead && !isTest ? codeFindings(core, workspace_id) : [],
           mayRead ? firstSteps(core, viewer, workspace_id) : null,
         ])
       return {
         findings: [
+          ...(state.is_frozen ? [finding('frozen')] : []),
+          ...(state.is_paused ? [finding('sending_paused')] : []),
           ...ofMessages,
           ...ofProviders,
           ...ofCodes,
@@ -85,11 +107,38 @@ export function findingHandlers(core: DecodedCore): Handlers<typeof findingEndpo
         steps,
       }
     },
+    sending: ({ viewer, workspace_id }) =>
+      sendingState(core, workspace_id, typeof viewer !== 'string' && viewer.mode === 'test'),
   }
 }
 
 function finding(kind: Finding['kind'], of: Partial<Finding> = {}): Finding {
   return { kind, id: null, name: null, count: null, until: null, ...of }
+}
+
+type Sending = Awaited<ReturnType<Handlers<typeof findingEndpoints>['sending']>>
+
+/** Why messages wait or are refused. A freeze and the providers have no effect on test messages. */
+async function sendingState(
+  { credits, dispatch, providers }: DecodedCore,
+  workspaceId: string,
+  isTest: boolean,
+): Promise<Sending> {
+  const [{ status }, pause, all] = await Promise.all([
+    credits.account(workspaceId),
+    dispatch.pause(),
+    isTest ? [] : providers.status(),
+  ])
+  return {
+    is_frozen: !isTest && status === 'frozen',
+    is_paused: pause !== null,
+    paused_channels: CHANNELS.filter((channel) => {
+      const carriers = all.filter(({ channels }) => channels.includes(channel))
+      const isPaused = ({ pauses }: (typeof all)[number]) =>
+        pauses.some(({ sender }) => sender === '')
+      return carriers.length > 0 && carriers.every(isPaused)
+    }),
+  }
 }
 
 async function accountFindings(
@@ -148,13 +197,21 @@ async function domainFindings({ domains }: DecodedCore, workspaceId: string): Pr
   })
 }
 
-/** A member learns which channels wait, but not the operator's reason. */
-async function providerFindings({ providers }: DecodedCore): Promise<Finding[]> {
-  return (await providers.status())
-    .filter(({ pauses }) => pauses.length > 0)
-    .map(({ name, channels }) =>
-      finding('provider_paused', { id: name, name: channels.join(', ') }),
-    )
+/** A member learns which of its channels are concerned, but not the operator's reason. */
+async function providerFindings(
+  { providers, messages }: DecodedCore,
+  viewer: Parameters<DecodedCore['messages']['history']>[0],
+): Promise<Finding[]> {
+  const paused = (await providers.status()).filter(({ pauses }) => pauses.length > 0)
+  const channels = [...new Set(paused.flatMap((one) => one.channels))]
+  const totals = await Promise.all(
+    channels.map((channel) => messages.search(viewer, { channel, limit: 1 })),
+  )
+  const used = channels.filter((_, i) => totals[i]?.total !== 0)
+  return paused.flatMap(({ name, channels }) => {
+    const own = channels.filter((channel) => used.includes(channel))
+    return own.length > 0 ? [finding('provider_paused', { id: name, name: own.join(', ') })] : []
+  })
 }
 
 /** The countries to which no codes are sent. */

@@ -68,6 +68,7 @@ export async function walkConsole(
       await pictures(page, path.replace(/\W+/g, '-') || heading)
       await expectAccessible(page)
     }
+    await readRightToLeft(page, place)
     if (!isShort) {
       await openMessage(page, place)
       await openVerification(page, place)
@@ -90,6 +91,37 @@ export async function walkConsole(
     // The tools of `svc dev` show the mails and the requests of all workspaces.
     PAGES.map(({ path }) => path).filter((path) => !path.startsWith('/tools')),
   )
+}
+
+/** A text in Arabic is laid out from right to left where it is shown and typed; the page stays as it is. */
+async function readRightToLeft(page: Page, { url, key }: Place): Promise<void> {
+  const text = 'رمز التحقق: 1234 (لا تشاركه)'
+  const svc = new Svc({ baseUrl: url, apiKey: key })
+  const { message_id } = await svc.messages.send({
+    channel: 'sms',
+    to: '+15005550006',
+    content: { text },
+  })
+  const directionOf = (selector: string) =>
+    page.evaluate<string>(
+      `getComputedStyle([...document.querySelectorAll('${selector}')].at(-1)).direction`,
+    )
+  await page.goto(`${url}/console/messages/${message_id}`)
+  await page.locator('.bubble').waitFor()
+  strictEqual(await directionOf('.bubble'), 'rtl')
+  strictEqual(await directionOf('h1'), 'ltr')
+  await expectToFit(page)
+  await pictures(page, 'Right-to-left')
+  await page.goto(`${url}/console/tools/phone/+15005550006`)
+  await page.locator('.bubble p', { hasText: text }).first().waitFor()
+  strictEqual(await directionOf('.bubble p'), 'rtl')
+  await pictures(page, 'Phone-right-to-left')
+  await page.goto(`${url}/console/compose`)
+  await page.locator('textarea').first().fill(text)
+  const typed = await page.evaluate(
+    "getComputedStyle(document.querySelector('textarea')).direction",
+  )
+  strictEqual(typed, 'rtl')
 }
 
 /** A new message appears without a reload; Enter opens it, Esc closes it, and the focus is where it was. */

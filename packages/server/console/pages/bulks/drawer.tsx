@@ -21,6 +21,7 @@ import { useLoad } from '../../shell/load.ts'
 import { go, hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 import { channelName } from '../messages/channels.ts'
+import { Stopped } from '../messages/stopped.tsx'
 import { Progress } from './progress.tsx'
 
 const STATUSES = {
@@ -59,6 +60,7 @@ export function BulkDrawer({
         {({ bulk }) => (
           <div class="stack">
             <Progress of={bulk.accepted} left={bulk.counts.queued} />
+            {bulk.counts.queued > 0 && <Stopped channel={bulk.channel} isQueued />}
             <Facts
               of={{
                 Status: <StatusBadge status={bulk.status} />,

@@ -16,6 +16,7 @@ import { go, query } from '../../shell/router.ts'
 import { mode } from '../../shell/session.ts'
 import type { Channel } from '../messages/channels.ts'
 import type { AnyContent } from '../messages/content.tsx'
+import { Stopped } from '../messages/stopped.tsx'
 import { bound, ChannelTabs, ContentFields, MoreFields } from './content-fields.tsx'
 import { type Draft, EMPTY, isComplete, requestOf } from './draft.ts'
 import { EstimateCard, useEstimate } from './estimate.tsx'
@@ -135,6 +136,7 @@ function Form({ initial }: { initial: Draft }) {
         <MoreFields {...editing} />
       </div>
       <div class="stack">
+        <Stopped channel={draft.channel} />
         <EstimateCard estimate={estimate} onText={(text) => set({ text })} />
         {error !== undefined && <ErrorBox error={error} />}
         <Button kind="primary" type="submit" busy={isBusy}>

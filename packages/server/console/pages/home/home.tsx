@@ -175,6 +175,10 @@ function described({
   until,
 }: Finding): [text: string, to: string | null] {
   switch (kind) {
+    case 'frozen':
+      return ['The workspace is frozen: sends are refused. Ask the operator of the service.', null]
+    case 'sending_paused':
+      return ['The operator has paused all sending: messages wait.', '/messages?status=queued']
     case 'no_credits':
       return ['There are no credits: sends are refused.', '/credits']
     case 'low_balance':

@@ -26,6 +26,7 @@ import { usePendingReload } from '../webhooks/pending.ts'
 import { channelName } from './channels.ts'
 import { type AnyContent, Content } from './content.tsx'
 import { inputTime, isInDoubt, statusOf, timeZone } from './schedule.ts'
+import { Stopped } from './stopped.tsx'
 import { Timeline } from './timeline.tsx'
 
 /** The few changes of one message are shown soon after each other. */
@@ -79,6 +80,7 @@ export function MessageDrawer({
                 a report of the provider it fails as <code>outcome_unknown</code>.
               </p>
             )}
+            {message.status === 'queued' && <Stopped channel={message.channel} isQueued />}
             <MessageFacts message={message} />
             <section>
               <h3>Content</h3>
