@@ -107,7 +107,7 @@ describe('messages with the field', () => {
     ['Request body must be a JSON object', send, null],
     ['Request body must be a JSON object', send, undefined],
     [
-      'status must be one of: queued, sent, delivered, failed',
+      'status must be one of: queued, sent, delivered, failed, canceled',
       api.messages.list.query,
       { status: 'read' },
     ],
