@@ -4,8 +4,10 @@ export const RUNS_ALL_CASES = process.env.SVC_TEST_CASES === 'all'
 /** These start and end services, databases and commands many times, or compile programs. */
 const LONG_RUNS = [
   'packages/cli/test/bulk-crash.test.ts',
+  'packages/cli/test/processes.test.ts',
   'packages/cli/test/rolling-restart.test.ts',
   'packages/cli/test/spawned.test.ts',
+  'packages/core/test/postgres/failover.test.ts',
   'packages/testkit/test/packed.test.ts',
   'test/crash-postgres.test.ts',
   'test/crash-broadcast.test.ts',

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { RUNS_ALL_CASES } from '../../../../test/all-cases.ts'
 import { LIMITS } from '../contract/limits.ts'
 import { type QuietHours, WEEKDAYS } from '../contract/resources/workspaces.ts'
 import { freeMinutes, instantOf, isTimeZone, nextAllowed, ZONE_AHEAD_MS } from './quiet-hours.ts'
@@ -158,7 +159,7 @@ function isQuiet(hours: readonly QuietHours[], { day, minute }: { day: number; m
 const YEAR_MS = Date.UTC(2026, 0, 1)
 
 describe('every IANA zone', () => {
-  const zones = Intl.supportedValuesOf('timeZone')
+  const zones = Intl.supportedValuesOf('timeZone').filter((_, i) => RUNS_ALL_CASES || i % 6 === 0)
   const time = fc
     .integer({ min: 0, max: 24 * 60 - 1 })
     .map((minute) => new Date(minute * MINUTE_MS).toISOString().slice(11, 16))
