@@ -17,6 +17,7 @@ import {
   SecondFactor,
   Table,
   Tabs,
+  TextArea,
   TextInput,
   Time,
   toast,
@@ -110,6 +111,10 @@ function WorkspaceSettings() {
             <h2>Quiet hours</h2>
             <QuietHoursCard key={workspace.updated_at} workspace={workspace} account={account} />
           </section>
+          <section class="card">
+            <h2>Marketing messages</h2>
+            <Endings key={workspace.updated_at} workspace={workspace} account={account} />
+          </section>
         </div>
       )}
     </Loaded>
@@ -151,6 +156,49 @@ function Details({ workspace, account }: { workspace: Workspace; account: Load<W
           />
         ))
       }
+    </Form>
+  )
+}
+
+/** What ends each message from a marketing template. */
+function Endings({ workspace, account }: { workspace: Workspace; account: Load<Workspace> }) {
+  const [address, setAddress] = useState(workspace.postal_address ?? '')
+  const [optOut, setOptOut] = useState(workspace.sms_opt_out_text ?? '')
+  if (!may('bill')) {
+    return <Facts of={{ 'Postal address': address || 'none', 'SMS opt-out': optOut || 'none' }} />
+  }
+  return (
+    <Form
+      action="Save endings"
+      onSubmit={async () => {
+        const endings = {
+          postal_address: address.trim() || null,
+          sms_opt_out_text: optOut.trim() || null,
+        }
+        account.set(await api.workspaces.updateAccount(endings))
+        toast('Saved')
+      }}
+    >
+      {(error) => (
+        <>
+          <TextArea
+            label="Postal address"
+            rows={3}
+            hint="The last paragraph of each e-mail from a marketing template."
+            error={fieldError(error, 'postal_address')}
+            value={address}
+            onInput={setAddress}
+          />
+          <TextInput
+            label="Opt-out text of SMS"
+            placeholder="STOP to end"
+            hint="The last line of each SMS from a marketing template. It counts in its price."
+            error={fieldError(error, 'sms_opt_out_text')}
+            value={optOut}
+            onInput={setOptOut}
+          />
+        </>
+      )}
     </Form>
   )
 }

@@ -127,13 +127,14 @@ export function requestOf({ variables, variants, description, category, default_
 }
 
 /** The request that previews one variant; null as long as it has too little content. Unnamed variables are left out. */
-export function previewRequestOf({ variables, variants }: Edited, index: number) {
+export function previewRequestOf({ category, variables, variants }: Edited, index: number) {
   const one = variants[index]
   if (!one || isBare(one)) return null
   const faults: Fault[] = []
   const variant = variantOf(one, '', faults)
   if (faults.length > 0) return null
   const template = {
+    category,
     variables: named(variables).map(variableOf),
     variants: [variant],
   } as Omit<TemplatesCreateBody, 'name'>
