@@ -8,7 +8,7 @@ import { invalid, SvcError } from '../contract/errors.ts'
 import { CLIENT_BITS, networkOf } from '../contract/fields/client-network.ts'
 import { emailKey } from '../contract/fields/email-address.ts'
 import { phone } from '../contract/fields/fields.ts'
-import { formatCredits, type Units, units } from '../contract/fields/units.ts'
+import { units } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { Channel } from '../contract/resources/content.ts'
 import type { SendRequest } from '../contract/resources/send-request.ts'
@@ -33,7 +33,6 @@ import {
 } from '../messages/acceptance.ts'
 import type { BulkParts } from '../messages/bulk-accept.ts'
 import { testUseOf } from '../messages/test-usage.ts'
-import { countryName } from '../prices/price.ts'
 import type { VerificationRow } from '../rows/rows.ts'
 import type { CodeSource } from '../rows/verifications.ts'
 import type { CodeCheck } from '../rules/check-codes.ts'
@@ -41,7 +40,6 @@ import { HOUR_MS } from '../rules/count-changes.ts'
 import { SUPPRESSED_TEXT } from '../rules/recipients.ts'
 import {
   attemptsLeft,
-  type CodeRefusal,
   codeWindows,
   ended,
   endWhenResent,
@@ -49,7 +47,6 @@ import {
   isRecent,
   isSameStep,
   NO_COUNTRY,
-  nextSendAt,
   sourceOf,
   type Tally,
   withoutStep,
@@ -61,9 +58,10 @@ import { codeMessage, pinnedTemplate } from './code-message.ts'
 import { announce, cancelMessages } from './ends.ts'
 import type { FallBack } from './fallbacks.ts'
 import { withState } from './pauses.ts'
+import { type Started, shownVerification, startedOf } from './records.ts'
+import { NOT_FOUND, overError, refusedCode } from './refusals.ts'
 import { funnelOf, statsOf, statsSince } from './stats.ts'
 
-type Started = Data<typeof endpoints.start>
 type Checked = Data<typeof endpoints.check>
 
 /** One-time codes of workspaces. A key with the mode `test` sees and checks only its own mode. */
@@ -171,7 +169,6 @@ const BRANDS_MAX = 10_000
 
 const ROUTE = 'verifications.start'
 const RESEND = 'verifications.resend'
-const NOT_FOUND = 'Verification not found'
 
 export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued: () => void }): {
   verifications: Verifications<'decoded'>
@@ -679,20 +676,6 @@ export function createVerifications(parts: BulkParts & { key: CodeKey; onQueued:
   }
 }
 
-function startedOf(row: VerificationRow, credits_used: Units): Started {
-  return {
-    verification_id: row.id,
-    status: row.status,
-    to: row.recipient,
-    channel: row.channel,
-    expires_at: row.expires_at,
-    next_send_at: nextSendAt(row),
-    attempts_left: attemptsLeft(row),
-    credits_used,
-    message_id: row.message_id,
-  }
-}
-
 /** The sender of a message; the given one is that of the channel of the start. */
 function senderFor(
   { options, channel: last, messages }: VerificationRow,
@@ -700,13 +683,6 @@ function senderFor(
 ): string | undefined {
   const its = options.from_channel ?? messages?.[0]?.channel ?? last
   return channel === its ? options.from : undefined
-}
-
-/** The address that a channel of a verification sends to, as it is stored. */
-function addressFor(row: VerificationRow, channel: Channel): string {
-  const { recipient, other_recipient } = row
-  const isMail = channel === 'email'
-  return [recipient, other_recipient].find((one) => one?.includes('@') === isMail) ?? recipient
 }
 
 function replay(response: string, to: string): IdempotentResult<Started> {
@@ -726,85 +702,4 @@ async function countryOf(number: string): Promise<string> {
   loadedNumbers ??= import('../prices/country-of.ts')
   const { countryOf } = await loadedNumbers
   return countryOf(number) ?? NO_COUNTRY
-}
-
-/** Throws the error of a refusal; returns every other result. */
-function refusedCode<Result extends { outcome: string }>(
-  result: Result | undefined,
-): Exclude<Result, CodeRefusal> {
-  if (result === undefined) throw new Error('the storage returned no result')
-  const refusal = result as unknown as CodeRefusal
-  switch (refusal.outcome) {
-    case 'code_over':
-      throw overError(refusal.verification)
-    case 'code_limit':
-      throw new SvcError(
-        'rate_limit_exceeded',
-        `Rate limit exceeded. Try again in ${refusal.retry_after_s} seconds. Too many codes were ${refusal.of === 'recipient' ? 'sent to this address' : 'requested from this network'}.`,
-        {
-          retry_after_s: refusal.retry_after_s,
-          reason: refusal.of === 'recipient' ? 'codes_of_address' : 'codes_of_network',
-        },
-      )
-    case 'code_country':
-      throw invalid(
-        'to',
-        refusal.country === NO_COUNTRY
-          ? 'One-time codes to numbers of no known country are not allowed'
-          : `One-time codes to ${countryName(refusal.country)} are not allowed`,
-        'codes_country',
-      )
-    case 'code_credits': {
-      const left = formatCredits(units(Math.max(0, refusal.limit - refusal.spent)))
-      throw new SvcError(
-        'insufficient_credits',
-        `Not enough credits. You need ${formatCredits(refusal.required)} credits but have ${left} left today for one-time codes.`,
-        { reason: 'codes_daily_credits' },
-      )
-    }
-    case 'country_paused':
-      throw new SvcError(
-        'forbidden',
-        `One-time codes to ${refusal.country === NO_COUNTRY ? 'numbers of no known country' : countryName(refusal.country)} are paused, because too few of them were approved. The pause ends at ${refusal.ends_at.toISOString()}, or when some are approved. Please contact support.`,
-        { reason: 'codes_paused' },
-      )
-    default:
-      return result as Exclude<Result, CodeRefusal>
-  }
-}
-
-function overError(row: VerificationRow | null): SvcError {
-  if (!row) return new SvcError('not_found', NOT_FOUND)
-  const status = row.status === 'pending' ? 'expired' : row.status
-  return invalid('id', `The verification is not pending: it is ${status}`)
-}
-
-function shownVerification(row: VerificationRow, now: Date): CodeVerification {
-  const status = row.status === 'pending' && !isPending(row, now) ? 'expired' : row.status
-  return {
-    id: row.id,
-    status,
-    to: row.recipient,
-    channel: row.channel,
-    locale: row.locale,
-    livemode: row.livemode,
-    attempts: row.attempts,
-    attempts_left: attemptsLeft({ ...row, status }),
-    messages_sent: row.sent_at.length,
-    messages: (row.messages ?? []).map(({ id, channel, sent_at }) => ({
-      message_id: id,
-      channel,
-      to: addressFor(row, channel),
-      sent_at: new Date(sent_at),
-    })),
-    fallback: (row.fallback ?? []).map((channel) => ({ channel, to: addressFor(row, channel) })),
-    next_fallback_at: status === 'pending' ? row.fallback_at : null,
-    message_id: row.message_id,
-    credits_used: row.credits_used,
-    metadata: row.metadata,
-    created_at: row.created_at,
-    expires_at: row.expires_at,
-    next_send_at: nextSendAt(row),
-    ended_at: row.ended_at,
-  }
 }
