@@ -385,6 +385,32 @@ describe('the data of a session', () => {
   })
 })
 
+describe('the rate of pages', () => {
+  const limited = useWorld({
+    console: {},
+    rates: { anonymous: { max: 2, window_s: 60 }, console: { max: 5, window_s: 60 } },
+  })
+  const load = (url: string) =>
+    limited().app.inject({ method: 'GET', url, headers: { ...SAME, accept: 'text/html' } })
+
+  it('is a bucket of its own for documents and session checks, and its 429 is a page that retries', async () => {
+    for (let i = 0; i < 2; i++) {
+      expect((await load('/console')).statusCode).toBe(200)
+      expect((await load('/console/api/session')).statusCode).toBe(200)
+    }
+    expect((await load('/console/messages')).statusCode).toBe(200)
+    const refused = await load('/console')
+    expect(refused.statusCode).toBe(429)
+    expect(refused.headers).toMatchObject({ 'content-type': 'text/html; charset=utf-8' })
+    expect(refused.headers.refresh).toBe(refused.headers['retry-after'])
+    expect(refused.body).toContain('Too many requests')
+    expect(await Promise.all([1, 2].map(() => load('/no-such-page')))).toMatchObject([
+      { statusCode: 404 },
+      { statusCode: 404 },
+    ])
+  })
+})
+
 describe('the history', () => {
   it('counts the messages of each day and hour, live or test', async () => {
     const cookie = await signIn(owner)

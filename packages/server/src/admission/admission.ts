@@ -27,9 +27,10 @@ declare module 'fastify' {
 
 /**
  * How the requests of a page count. `anonymous`: like any request without a credential. `exempt`: in no bucket, so
- * that no request is refused; the headers only show a bucket.
+ * that no request is refused; the headers only show a bucket. `console`: in the bucket of the console, by address, so that
+ * pages of people use up nothing of what other clients of their address have.
  */
-export type PageRate = 'anonymous' | 'exempt'
+export type PageRate = 'anonymous' | 'console' | 'exempt'
 
 /** The name with which a client logs in: the e-mail address of a member, or the name of an operator. */
 export interface LoginName {
@@ -148,9 +149,14 @@ export function createAdmission(
   async function admitAnonymous(
     request: FastifyRequest,
     reply: FastifyReply,
-    endpoint: Pick<Endpoint, 'path' | 'rate'> | null,
+    endpoint: Pick<Endpoint, 'path' | 'rate' | 'auth'> | null,
   ): Promise<void> {
     const client = clientOf(request)
+    const { console: access, page } = request.routeOptions.config
+    const isSessionCheck =
+      access !== undefined && endpoint?.auth === 'none' && request.method === 'GET'
+    if (page === 'console' || isSessionCheck)
+      return limiter.count(request, reply, 'console', client)
     if (endpoint?.rate === 'exempt') return limiter.show(request, reply, 'anonymous', client)
     await limiter.count(request, reply, 'anonymous', client)
     if (endpoint?.rate === 'auth') {
@@ -275,8 +281,12 @@ export function createAdmission(
       enter(request, endpoint, identity)
     },
     admitVisitor: (rate, request, reply) =>
-      gate.admit({ rate }, request, () =>
-        admitAnonymous(request, reply, rate === 'exempt' ? { path: '/', rate } : null),
+      gate.admit({ rate: rate === 'console' ? 'anonymous' : rate }, request, () =>
+        admitAnonymous(
+          request,
+          reply,
+          rate === 'exempt' ? { path: '/', rate, auth: 'none' } : null,
+        ),
       ),
     countFor: async (request, reply, { path }, email) =>
       limiter.count(request, reply, 'auth', `${path} ${emailKey(email)}`),

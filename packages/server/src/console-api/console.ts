@@ -4,7 +4,7 @@ import type { Admission } from '../admission/admission.ts'
 import type { Authenticator } from '../admission/authenticator.ts'
 import { isLocal } from '../dev/local-only.ts'
 import { PAGE_CSP, serveHandler, servePage } from '../pages/page.ts'
-import { notice } from '../pages/plain-page.ts'
+import { notice, plainPageCsp } from '../pages/plain-page.ts'
 import { type Handlers, mount } from '../routes/mount.ts'
 import type { ConsoleAccess } from './access.ts'
 import { BUNDLE_FOLDER, type Bundle, indexHtml, readBundle } from './bundle.ts'
@@ -223,7 +223,16 @@ function servePages(
 ): void {
   const only = ({ url }: { url: string }) =>
     !/^\/(?:api|assets|oidc)\//.test(url.slice(base.length))
-  serveHandler(app, admission, { path, only, csp: CONSOLE_CSP }, async (request, reply) => {
+  const refused = (retry_after_s: number) => ({
+    html: notice(
+      { brand: given.brand, console: null },
+      'Too many requests',
+      `Too many pages were opened from your network. This page loads again in ${retry_after_s} s.`,
+    ),
+    csp: plainPageCsp(),
+  })
+  const route = { path, only, refused, rate: 'console', csp: CONSOLE_CSP } as const
+  serveHandler(app, admission, route, async (request, reply) => {
     const { url } = request
     // Only this machine has the tools of `svc dev`.
     const facts = { ...given, dev: given.dev && isLocal(request) }

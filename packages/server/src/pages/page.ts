@@ -4,9 +4,10 @@ import { createRequire } from 'node:module'
 import { dirname, extname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+import { SvcError } from '@svc/core/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Admission, PageRate } from '../admission/admission.ts'
-import { unknownRoute } from '../failures.ts'
+import { noteFailure, unknownRoute } from '../failures.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -22,6 +23,8 @@ interface PageRoute {
   rate?: PageRate | undefined
   /** The Content-Security-Policy of the page; default: `PAGE_CSP`. */
   csp?: string | undefined
+  /** The document in place of the page for a client whose bucket is used up. Default: the JSON of the error. */
+  refused?: ((retry_after_s: number) => { html: string; csp: string }) | undefined
   /** Selects the requests that get the page. Other requests get the 404 of an unknown route. */
   only?: ((request: FastifyRequest) => boolean) | undefined
 }
@@ -82,7 +85,7 @@ export function servePage(app: FastifyInstance, admission: Admission, page: Page
 export function serveHandler(
   app: FastifyInstance,
   admission: Admission,
-  { path, rate = 'anonymous', csp = PAGE_CSP, only }: PageRoute,
+  { path, rate = 'anonymous', csp = PAGE_CSP, refused, only }: PageRoute,
   handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>,
 ): void {
   app.route({
@@ -94,7 +97,17 @@ export function serveHandler(
         await admission.admitVisitor('anonymous', request, reply)
         throw unknownRoute()
       }
-      await admission.admitVisitor(rate, request, reply)
+      try {
+        await admission.admitVisitor(rate, request, reply)
+      } catch (error) {
+        if (!refused || !(error instanceof SvcError) || error.status !== 429) throw error
+        const { retry_after_s = 5 } = noteFailure(error, request, reply)
+        const page = refused(retry_after_s)
+        addPageHeaders(reply, page.csp)
+        // The browser asks again by itself, without a script.
+        reply.header('refresh', retry_after_s).type(HTML)
+        return reply.send(page.html)
+      }
       addPageHeaders(reply, csp)
     },
     handler,
