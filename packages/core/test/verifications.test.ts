@@ -300,15 +300,19 @@ describe('one-time codes', () => {
       const last = await core.verifications.resend(live, id, { channel: 'sms' })
       await dispatcher.idle()
       expect([minutes(), last.data.expires_at]).toEqual([1, expires_at])
-      const short = { expires_in: 200, fallback: [{ channel: 'voice' }] }
+      const other = [{ channel: 'email', to: 'juma@example.com' }]
+      const short = { expires_in: 200, fallback: other }
       await start(live, '+255712345679', short)
       await dispatcher.idle()
       expect(minutes()).toBe(3)
       const end = clock.now().getTime() + 200_000
       clock.step(WAIT_MS)
       await dispatcher.idle()
+      expect([addresses().at(-1), minutes()]).toEqual(['juma@example.com', 2])
       // A message is not sent after the end of its code.
-      const rows = editDatabase('select expires_at from messages order by id desc limit 2')
+      const rows = editDatabase(
+        "select expires_at from messages where recipient in ('+255712345679', 'juma@example.com')",
+      )
       expect(rows).toEqual([{ expires_at: end }, { expires_at: end }])
     })
 
