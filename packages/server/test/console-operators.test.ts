@@ -705,7 +705,7 @@ describe.each(['sqlite', 'postgres'] as const)('operating on %s', (engine) => {
       action: 'provider.paused',
       actor: { kind: 'operator', id: NAME },
       target: 'provider gateway',
-      details: `sender: null, reason: ${reason}`,
+      details: `reason: ${reason}`,
     })
     release()
     const rejected = async () => (await provider()).recent.rejected

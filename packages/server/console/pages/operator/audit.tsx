@@ -2,7 +2,7 @@ import type { OperatorAuditEntry } from '../../../src/console-api/operator/answe
 import { Badge, Loaded, PageHead, Pager, Time } from '../../parts/index.ts'
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
-import { query } from '../../shell/router.ts'
+import { hrefOf, query } from '../../shell/router.ts'
 
 function Audit() {
   const after = query.value.get('after') ?? undefined
@@ -35,9 +35,15 @@ function Audit() {
 export function AuditList({ entries }: { entries: readonly OperatorAuditEntry[] }) {
   return (
     <ul class="acts">
-      {entries.map(({ id, action, actor, target, details, created_at }) => (
+      {entries.map(({ id, workspace_id, action, actor, address, target, details, created_at }) => (
         <li key={id}>
-          <Badge>{action}</Badge> {actor.id ?? actor.kind}, <Time at={created_at} />
+          <Badge>{action}</Badge> {actor.id ?? actor.kind}
+          {address && ` from ${address}`}, <Time at={created_at} />
+          {workspace_id && (
+            <p class="small">
+              Workspace <a href={hrefOf(`/operator/workspaces/${workspace_id}`)}>{workspace_id}</a>
+            </p>
+          )}
           <p class="small">
             {target} {details}
           </p>

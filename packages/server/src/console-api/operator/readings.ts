@@ -115,7 +115,9 @@ function stateOf(status: ProviderStatus | undefined, isSilent: boolean): Provide
 
 export function auditOf(entry: AuditEntry): z.output<typeof auditEntry> {
   const { target, details } = entry
-  const shown = Object.entries(details).map(([name, value]) => `${name}: ${plain(value)}`)
+  const shown = Object.entries(details)
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => `${name}: ${plain(value)}`)
   return {
     ...entry,
     target: target && `${target.type} ${target.id}`,
