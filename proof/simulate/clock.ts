@@ -93,7 +93,7 @@ export const later = (callback: () => void, ms: number): void => void setTimeout
 
 /**
  * The machine is suspended for `ms`: clocks and leases go on, but the timers of processes do not, as on Linux. So work that was
- * under way goes on after its lease.
+ * in progress goes on after its lease.
  */
 export function suspend(ms: number): void {
   suspended.total_ms += ms
