@@ -50,6 +50,7 @@ describe(`GET ${BULK}/:id`, () => {
           accepted: 3,
           rejected: 0,
           duplicates: 1,
+          canceled: 0,
           counts: { queued: 0, sent: 0, delivered: 1, failed: 2, read: 0 },
           credits_used: 3,
           credits_refunded: 1,

@@ -240,6 +240,7 @@ export function draftsFrom(
         ...(once(3) && { time_zone: pick(['Asia/Kathmandu', 'Berlin', null]) }),
       },
     }),
+    'workspaces.update_account without quiet hours': () => ({ json: { quiet_hours: null } }),
     'members.update': ({ members }) => ({
       id: members.at(-1),
       json: { role: pick(['admin', 'viewer', 'billing']) },

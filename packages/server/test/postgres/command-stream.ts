@@ -78,7 +78,8 @@ const BEFORE: Record<string, readonly string[]> = {
   'messages.reschedule': ['bulks.send later'],
   'bulks.get': ['bulks.send now'],
   'bulks.rejected': ['bulks.send now'],
-  'bulks.retry': ['bulks.send now'],
+  // No message may be queued any more.
+  'bulks.retry': ['workspaces.update_account without quiet hours', 'bulks.send now'],
   'templates.get': ['templates.create'],
   'templates.update': ['templates.create'],
   'templates.publish': ['templates.create'],
