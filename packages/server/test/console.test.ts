@@ -10,7 +10,7 @@ import express from 'express'
 import Fastify from 'fastify'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { ensureBuilt } from '../../../test/built.ts'
-import { BUNDLE_MAX_BYTES, sizeLine, totalOf } from '../console/build.ts'
+import { BUNDLE_MAX_BYTES, FIRST_MAX_BYTES, firstOf, sizeLine, totalOf } from '../console/build.ts'
 import type { ConsoleUser } from '../src/console-api/access.ts'
 import { BUNDLE_FOLDER, type Bundle } from '../src/console-api/bundle.ts'
 import { createConsole } from '../src/index.ts'
@@ -80,19 +80,24 @@ const list = async (cookie: string, headers: Record<string, string> = {}) =>
   (await request('GET', '/console/api/v1/messages', { cookie, headers })).body
 
 describe('the bundle', () => {
-  it('is below its limit, and has a hash in each name', () => {
+  it('is below its limits, and has a hash in each name', () => {
+    expect(firstOf(bundle)).toBeLessThanOrEqual(FIRST_MAX_BYTES)
     expect(totalOf(bundle)).toBeLessThanOrEqual(BUNDLE_MAX_BYTES)
-    expect(sizeLine(bundle)).toMatch(/^console: [\d.]+ kB of 95.0 kB compressed in \d+ files/)
+    expect(sizeLine(bundle)).toMatch(
+      /^console: first page [\d.]+ kB of 50.0 kB, all \d+ files [\d.]+ kB of 130.0 kB/,
+    )
     for (const name of Object.keys(bundle.files)) expect(name).toMatch(/-[A-Z0-9]{8}\.\w+$/)
   })
 
-  it('has all pages in one script, and the chart in another, which only a page with a chart loads', () => {
+  it('has one script for the first page, one for each group of pages, and one for charts', () => {
     const scripts = Object.keys(bundle.files).filter((name) => name.endsWith('.js'))
     const initial = scripts.filter((name) => bundle.files[name]?.is_initial)
     expect(initial).toEqual([bundle.main])
-    expect(scripts.filter((name) => name !== bundle.main)).toEqual([
-      expect.stringMatching(/^uPlot/),
-    ])
+    const groups = ['audience', 'building', 'operator', 'sending', 'tools', 'workspace']
+    const named = scripts.map((name) => name.replace(/-[A-Z0-9]{8}\.js$/, ''))
+    expect(named).toEqual(expect.arrayContaining([...groups, expect.stringMatching(/^uPlot/)]))
+    // One has the first page, the others what several groups share and the first page does not need.
+    expect(named.filter((name) => name === 'chunk').length).toBeLessThanOrEqual(6)
   })
 
   it('names no other host, and evaluates no text', () => {

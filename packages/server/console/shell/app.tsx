@@ -1,9 +1,11 @@
 import { useEffect, useState } from 'preact/hooks'
 import { PAGES } from '../pages.ts'
-import { Button, ErrorBox, SecondFactor } from '../parts/index.ts'
+import { Button, ErrorBox, Loaded, SecondFactor } from '../parts/index.ts'
 import { facts } from './facts.ts'
 import { Layout, NotAllowed, NotFound } from './layout.tsx'
-import type { PageEntry } from './page.ts'
+import type { Load } from './load.ts'
+import type { PageEntry, PageModule } from './page.ts'
+import { loadedPage, openPage, pageAt, prepareAll } from './page-scripts.ts'
 import { match, path } from './router.ts'
 import { loadSession, may, operator, session, signOut, startError } from './session.ts'
 import { OperatorSignIn, SignIn } from './sign-in.tsx'
@@ -60,32 +62,34 @@ function StartError() {
   )
 }
 
-interface Found {
-  entry: PageEntry
-  params: Record<string, string>
-}
-
-function foundPage(): Found | null {
-  for (const entry of PAGES) {
-    if (entry.dev && !facts.dev) continue
-    const params = match(entry.path, path.value)
-    if (params) return { entry, params }
-  }
-  return null
-}
-
 function CurrentPage() {
-  const found = foundPage()
+  const found = pageAt(path.value)
   if (!found) return <NotFound />
   if (!may(found.entry.needs)) return <NotAllowed />
   return <Shown key={found.entry.path} {...found} />
 }
 
-function Shown({ entry: { module }, params }: Found) {
+function Shown({ entry, params }: NonNullable<ReturnType<typeof pageAt>>) {
+  const load = usePage(entry)
+  const { data: page } = load
   useEffect(() => {
-    document.title = `${module.title} · ${facts.brand}`
-  }, [module])
-  return <module.Page params={params} mayOpen={mayOpen} />
+    if (!page) return
+    document.title = `${page.title} · ${facts.brand}`
+    prepareAll()
+  }, [page])
+  if (!page) return <Loaded of={load}>{() => null}</Loaded>
+  return <page.Page params={params} mayOpen={mayOpen} />
+}
+
+/** The page of an entry, whose script may have to be loaded. */
+function usePage(entry: PageEntry): Load<PageModule> {
+  const [data, set] = useState(() => loadedPage(entry))
+  const [error, setError] = useState<unknown>()
+  const open = (isRetry: boolean) => openPage(entry, isRetry).then(set, setError)
+  useEffect(() => {
+    if (!data) void open(false)
+  }, [])
+  return { data, error, isLoading: error === undefined, reload: () => open(true), set }
 }
 
 function mayOpen(to: string): boolean {

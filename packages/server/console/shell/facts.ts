@@ -7,3 +7,6 @@ export const facts = JSON.parse(META?.content ?? '{}') as ConsoleFacts
 
 /** The path of the console in the browser, such as `/console`: the scripts are in its folder `assets`. */
 export const base = new URL('..', import.meta.url).pathname.replace(/\/$/, '')
+
+/** The name of the first script. */
+export const script = import.meta.url.replace(/.*\//, '')

@@ -10,7 +10,7 @@ export interface PageProps {
 }
 
 /** What the module of a page exports as `default`. */
-interface PageModule {
+export interface PageModule {
   /** The heading of the page and of the browser's tab. */
   title: string
   Page: ComponentType<PageProps>
@@ -33,5 +33,6 @@ export interface PageEntry {
   needs: Need
   /** Whether only `svc dev` has the page. */
   dev?: boolean
-  module: PageModule
+  /** A page of the first script, or how the script of the page is loaded. */
+  page: PageModule | (() => Promise<PageModule>)
 }

@@ -101,15 +101,22 @@ function safeDecoded(part: string): string {
   }
 }
 
+/** Where a link leads below the console, with its query; null for a link to another place. */
+export function placeOf(link: HTMLAnchorElement): string | null {
+  const url = new URL(link.href)
+  const isOurs = url.pathname === base || url.pathname.startsWith(`${base}/`)
+  const below = url.pathname.slice(base.length)
+  if (url.origin !== location.origin || !isOurs || /^\/(api|oidc)\//.test(below)) return null
+  return (below || '/') + url.search
+}
+
 /** A click on a link of the console shows the page without a reload; other clicks keep their meaning in the browser. */
 addEventListener('click', (event) => {
   const link = (event.target as Element | null)?.closest?.('a')
   const isPlain = event.button === 0 && !(event.metaKey || event.ctrlKey || event.shiftKey)
   if (!link || !isPlain || event.defaultPrevented || link.target || link.download) return
-  const url = new URL(link.href)
-  const isOurs = url.pathname === base || url.pathname.startsWith(`${base}/`)
-  const below = url.pathname.slice(base.length)
-  if (url.origin !== location.origin || !isOurs || /^\/(api|oidc)\//.test(below)) return
+  const to = placeOf(link)
+  if (to === null) return
   event.preventDefault()
-  go((below || '/') + url.search)
+  go(to)
 })

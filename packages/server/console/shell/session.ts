@@ -28,7 +28,7 @@ export const mode = signal<Mode>(stored(STORED_MODE) === 'test' ? 'test' : 'live
 export const chosenWorkspace = signal<string | null>(stored(STORED_WORKSPACE))
 
 /** A value that this tab stored; null for none. */
-function stored(name: string): string | null {
+export function stored(name: string): string | null {
   try {
     return sessionStorage.getItem(name)
   } catch {
@@ -37,7 +37,7 @@ function stored(name: string): string | null {
 }
 
 /** Stores a value until the tab is closed; null removes it. */
-function store(name: string, value: string | null): void {
+export function store(name: string, value: string | null): void {
   try {
     if (value === null) sessionStorage.removeItem(name)
     else sessionStorage.setItem(name, value)

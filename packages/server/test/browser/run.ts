@@ -17,6 +17,7 @@ import { walkOperator } from './walk-operator.ts'
 import { walkPasskeys } from './walk-passkeys.ts'
 import { walkPayment } from './walk-payment.ts'
 import { walkRecovery } from './walk-recovery.ts'
+import { walkScripts } from './walk-scripts.ts'
 import { walkTools } from './walk-tools.ts'
 import { walkDocs } from './walks.ts'
 
@@ -69,6 +70,8 @@ try {
   }
   await walkConsole(browser, { url: base_url, login: owner, key }, { isShort })
   console.log('the console works at 1280 and 390 pixels, light and dark')
+  await walkScripts(browser, { url: base_url, login: owner, key })
+  console.log('pages are loaded when they are needed, also after the service was replaced')
   if (!isShort) {
     await walkMounted(browser)
     console.log('the console works below a prefix of another program, on PostgreSQL')

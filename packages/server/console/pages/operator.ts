@@ -1,0 +1,8 @@
+export { default as audit } from './operator/audit.tsx'
+export { default as books } from './operator/books.tsx'
+export { default as overview } from './operator/overview.tsx'
+export { default as providers } from './operator/providers.tsx'
+export { default as purchases } from './operator/purchases.tsx'
+export { default as queues } from './operator/queues.tsx'
+export { default as settings } from './operator/settings.tsx'
+export { default as workspaces } from './operator/workspaces.tsx'
