@@ -24,7 +24,7 @@ export async function answerCall(
     case 'svc':
       return answerSvc(call, world)
     case 'npx':
-      if (argv[0] !== 'svc' && argv[0] !== '@svc/cli') return refused(call)
+      if (argv[0] !== '@svc/cli') return refused(call)
       return answerSvc({ ...call, argv: argv.slice(1) }, world)
     case 'npm':
     case 'pnpm':

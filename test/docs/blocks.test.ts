@@ -58,6 +58,25 @@ it('commands within sentences exist, with their options', () => {
   expect(faults).toEqual([])
 })
 
+/** Where a page says how the command is called; everywhere else it is `svc`, because npx may run a package of a stranger. */
+const SAYS_HOW = /^(?:docs\/guides\/command-line\.md|packages\/[a-z]+\/README\.md)$/
+
+it('pages call the command svc, without npx', () => {
+  const calls = pages.flatMap(({ path, lines }) =>
+    lines.flatMap((line, i) => (/npx (?:svc|@svc\/cli)\b/.test(line) ? [`${path}:${i + 1}`] : [])),
+  )
+  expect(calls.filter((place) => !SAYS_HOW.test(place.replace(/:\d+$/, '')))).toEqual([])
+})
+
+it('pages that install a package of ours say how, until it is on the registry', () => {
+  const installing = pages.filter(({ lines }) =>
+    lines.some((line) => /npm (?:install|i) [^`]*@svc\//.test(line)),
+  )
+  expect(installing.length).toBeGreaterThan(4)
+  const silent = installing.filter(({ lines }) => !lines.some((line) => /npm run pack/.test(line)))
+  expect(silent.map(({ path }) => path)).toEqual([])
+})
+
 it.each(CHECKED_ELSEWHERE)('$by reads $page, which has such a block', ({ page, info, by }) => {
   const name = page.split('/').at(-1) ?? page
   expect(readFileSync(join(ROOT, by), 'utf8')).toContain(name)

@@ -28,9 +28,11 @@ const SETTINGS: Record<string, Setting> = {
   },
   'docs/operating/backup.md': {
     sections: {
-      Restoring: 'npx svc backup --to /var/backups/svc/svc-2026-01-31T23-59-59-000Z.db',
+      Restoring: 'svc backup --to /var/backups/svc/svc-2026-01-31T23-59-59-000Z.db',
     },
   },
+  // The reader has cloned the repository on the page before.
+  'docs/start.md': { sections: { 'From nothing to a verified webhook': 'ln -s . svc' } },
   'docs/operating/install.md': { is_stopped: true, config: 'etc/svc/svc.config.json' },
   'docs/operating/restart-and-upgrade.md': { is_stopped: true, config: 'etc/svc/svc.config.json' },
   // svc compact refuses while a server runs.
@@ -40,7 +42,7 @@ const SETTINGS: Record<string, Setting> = {
     is_stopped: true,
     sections: {
       'Back to SQLite':
-        'npx svc migrate --database postgres://svc:password@db.example/svc; rm data/svc.db*',
+        'svc migrate --database postgres://svc:password@db.example/svc; rm data/svc.db*',
     },
   },
 }

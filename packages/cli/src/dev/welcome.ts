@@ -96,7 +96,9 @@ export function welcomeText(
     statusCurl(url, api_key),
     `${svc} messages list`,
     '',
-    step('Receive its webhook events, verified and printed (in a second terminal):'),
+    step(
+      'Receive its webhook events, verified and printed (in a second terminal, in this folder):',
+    ),
     '',
     `${svc} webhooks listen`,
     '',

@@ -37,7 +37,7 @@ const summary = {
   name: 'Example Ltd',
   email: 'owner@example.com',
   email_verified: true,
-  credits_balance: 249.5,
+  credits_balance: 249,
 }
 
 /** Marketing messages wait at night, and on Sundays. */
@@ -118,7 +118,7 @@ const message = {
   sender: null,
   content: { text: 'Your order A1 is ready' },
   status: 'delivered' as const,
-  credits_used: 0.5,
+  credits_used: 1,
   credits_refunded: 0,
   provider: 'sandbox',
   provider_message_id: 'sandbox-1',
@@ -155,7 +155,7 @@ const received = {
 const canceled = {
   ...message,
   status: 'failed' as const,
-  credits_refunded: 0.5,
+  credits_refunded: 1,
   provider: null,
   provider_message_id: null,
   error_code: 'canceled',
@@ -184,7 +184,7 @@ const bulk = {
   duplicates: 1,
   counts: { queued: 1, sent: 0, delivered: 1, failed: 0, read: 0 },
   canceled: 0,
-  credits_used: 1,
+  credits_used: 2,
   credits_refunded: 0,
   livemode: true,
   created_at: NOW,
@@ -197,7 +197,7 @@ const sentBulk = {
   accepted: 2,
   rejected: 0,
   duplicates: 1,
-  credits_used: 1,
+  credits_used: 2,
   created_at: NOW,
   messages: [
     {
@@ -205,7 +205,7 @@ const sentBulk = {
       message_id: MESSAGE_ID,
       to: '+14155552671',
       status: 'queued' as const,
-      credits_used: 0.5,
+      credits_used: 1,
       segments: 1,
     },
   ],
@@ -596,7 +596,7 @@ export const EXAMPLES: Examples<typeof api> = {
   messages: {
     send: {
       body: sms,
-      data: { message_id: MESSAGE_ID, status: 'queued', credits_used: 0.5, created_at: NOW },
+      data: { message_id: MESSAGE_ID, status: 'queued', credits_used: 1, created_at: NOW },
     },
     get: { data: { message } },
     timeline: {
@@ -606,8 +606,8 @@ export const EXAMPLES: Examples<typeof api> = {
             at: NOW,
             kind: 'ledger',
             type: 'send',
-            credits: -0.5,
-            balance_after: 249.5,
+            credits: -1,
+            balance_after: 249,
             reference: { type: 'message', id: MESSAGE_ID },
           },
           {
@@ -659,8 +659,8 @@ export const EXAMPLES: Examples<typeof api> = {
         recipients: 1,
         sendable: 1,
         blocked: 0,
-        credits_needed: 0.5,
-        credits_balance: 249.5,
+        credits_needed: 1,
+        credits_balance: 249,
         messages: [
           {
             index: 0,
@@ -669,7 +669,7 @@ export const EXAMPLES: Examples<typeof api> = {
             characters: 22,
             units: 22,
             segments: 1,
-            credits: 0.5,
+            credits: 1,
             non_gsm_characters: [],
             gsm7_suggestion: null,
             block_reason: null,
@@ -712,7 +712,7 @@ export const EXAMPLES: Examples<typeof api> = {
       },
     },
     cancel: { data: { bulk, canceled: 1 } },
-    retry: { data: { ...sentBulk, total: 1, accepted: 1, duplicates: 0, credits_used: 0.5 } },
+    retry: { data: { ...sentBulk, total: 1, accepted: 1, duplicates: 0, credits_used: 1 } },
   },
   received: {
     list: {
@@ -1056,8 +1056,8 @@ export const EXAMPLES: Examples<typeof api> = {
           {
             id: '019a9c60-4f20-7e52-9c73-5b2e8f3d4a09',
             type: 'send',
-            credits: -0.5,
-            balance_after: 249.5,
+            credits: -1,
+            balance_after: 249,
             description: null,
             channel: 'sms',
             reference: { type: 'message', id: MESSAGE_ID },
