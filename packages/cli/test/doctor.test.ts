@@ -109,6 +109,20 @@ describe('svc doctor', () => {
     expect(shown.stdout).toMatch(/0 errors, \d warnings\.\n$/)
   })
 
+  test('breaks lines between words on a terminal', async () => {
+    const argv = ['doctor', '--offline']
+    const piped = await svc(argv, here)
+    const shown = await svc(argv, { ...here, terminal: true })
+    const lines = shown.stdout.replaceAll(new RegExp(`${'\u001b'}\\[\\d+m`, 'g'), '').split('\n')
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(100)
+    const words = new Set(piped.stdout.split(/\s+/))
+    const parts = lines.filter((line) => line.startsWith(' '.repeat(20)))
+    expect(parts.length).toBeGreaterThan(2)
+    for (const word of parts.flatMap((line) => line.trim().split(/\s+/))) {
+      expect(words).toContain(word)
+    }
+  })
+
   test('names an invalid setting, and stops', async () => {
     here.env.SVC_TRUST_PROXY = 'all-proxies'
     const { ended, report: found } = await report()
@@ -379,17 +393,21 @@ describe('svc doctor', () => {
     const receiver = createServer().listen(0, '127.0.0.1')
     await new Promise((resolve) => receiver.once('listening', resolve))
     const { port } = receiver.address() as AddressInfo
+    const hook = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
     change(`insert into webhooks (id, workspace_id, url, events, headers, secret, is_active, status,
       disabled_reason, consecutive_failures, created_at, updated_at)
-      select 'h', id, 'http://127.0.0.1:${port}/', '[]', '{}', 's', 1, 'disabled', 'no success for 5 days',
+      select '${hook}', id, 'http://127.0.0.1:${port}/', '[]', '{}', 's', 1, 'disabled', 'no success for 5 days',
       10, 1, 1 from workspaces`)
     try {
       const kept = await troubles('webhooks')
       expect(kept.code).toBe(0)
       expect(kept.list[0]?.message).toMatch(
-        /no success for 5 days\); it leads to an address that is not public, .*SVC_WEBHOOK_ALLOW_NETS/,
+        /no success for 5 days\); it uses plain http, which SVC_WEBHOOK_ALLOW_HTTP does not allow$/,
       )
       here.env.SVC_WEBHOOK_ALLOW_HTTP = 'true'
+      expect((await troubles('webhooks')).list[0]?.message).toMatch(
+        /; it leads to an address that is not public, which SVC_WEBHOOK_ALLOW_NETS does not allow$/,
+      )
       here.env.SVC_WEBHOOK_ALLOW_NETS = '127.0.0.0/8'
       expect((await troubles('webhooks')).list[0]?.message).toMatch(
         /this machine can connect to it$/,
@@ -401,6 +419,19 @@ describe('svc doctor', () => {
     expect((await troubles('webhooks')).list[0]?.message).toMatch(
       /cannot connect to it \(ECONNREFUSED\)$/,
     )
+    // A receiver that answers is reached, so no setting is to blame.
+    delete here.env.SVC_WEBHOOK_ALLOW_HTTP
+    const columns =
+      'id, workspace_id, webhook_id, event_id, event, status, trigger, attempt_count, max_attempts, response_status, created_at, updated_at'
+    change(`insert into deliveries (${columns})
+      select 'd1', id, '${hook}', 'e', 'message.sent', 'failed', 'event', 1, 1, 500, 1, 1 from workspaces;
+      insert into deliveries (${columns})
+      select 'd2', id, '${hook}', 'e', 'message.sent', 'pending', 'event', 0, 1, null, 1, 1 from workspaces`)
+    for (const options of [[], ['--offline']]) {
+      expect((await troubles('webhooks', ...options)).list[0]?.message).toMatch(
+        /no success for 5 days\); its last answer was 500$/,
+      )
+    }
   })
 
   test('checks the server on this machine and at its public address', async () => {

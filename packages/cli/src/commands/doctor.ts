@@ -4,14 +4,24 @@ import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
 import { explain, Failure } from '../process/failure.ts'
 import { databaseUrl } from '../settings/service-options.ts'
-import { counted, type StyleName } from '../show/text.ts'
+import { counted, printable, type StyleName, wrapped } from '../show/text.ts'
 
 interface DoctorOptions {
   offline?: boolean
   thorough?: boolean
 }
 
-const STYLES: Record<Finding['level'], StyleName> = { ok: 'green', warning: 'yellow', error: 'red' }
+const STYLES: Record<Finding['level'], StyleName> = {
+  ok: 'green',
+  skipped: 'dim',
+  warning: 'yellow',
+  error: 'red',
+}
+
+/** The columns before a message, and the fewest for a message, also on a narrow terminal. */
+const INDENT_COLUMNS = 20
+const MESSAGE_COLUMNS_MIN = 20
+const DEFAULT_COLUMNS = 80
 
 /** Adds `svc doctor`. */
 export function addDoctor(program: Command, context: Context): void {
@@ -131,12 +141,18 @@ async function* serviceChecks({
   )
 }
 
-function show({ output }: Context, { check, level, message, advice }: Finding): void {
+function show({ io, output }: Context, { check, level, message, advice }: Finding): void {
   const style = STYLES[level]
   if (!output.isTerminal) {
     output.row([level, check, message, advice ?? ''])
     return
   }
-  output.row([{ text: level.padEnd(7), style }, check.padEnd(9), message])
-  if (advice !== null) output.row([' '.repeat(18), { text: advice, style: 'dim' }])
+  const room = (io.stdout.columns ?? DEFAULT_COLUMNS) - INDENT_COLUMNS
+  const linesOf = (text: string) => wrapped(printable(text), Math.max(room, MESSAGE_COLUMNS_MIN))
+  const [first = '', ...more] = linesOf(message)
+  output.row([{ text: level.padEnd(7), style }, check.padEnd(9), first])
+  for (const text of more) output.row([' '.repeat(18), text])
+  for (const text of advice === null ? [] : linesOf(advice)) {
+    output.row([' '.repeat(18), { text, style: 'dim' }])
+  }
 }

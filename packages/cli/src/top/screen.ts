@@ -224,7 +224,7 @@ function stockLines(section: Section, max: number): string[] {
     ...troubles(troubledWebhooks(reading), section, max),
     label(
       'CREDITS',
-      `${creditsText(credits.balance)} in ${countedText(credits.workspaces, 'workspace')}${frozen}, ${creditsText(credits.held)} held`,
+      `${creditsText(credits.balance - credits.held)} available in ${countedText(credits.workspaces, 'workspace')}${frozen}, ${creditsText(credits.held)} held`,
     ),
   ]
 }
@@ -236,8 +236,14 @@ function troubles(texts: readonly string[], { columns, style }: Section, max: nu
   return [...lines, style('dim', `  and ${countText(texts.length - shown.length)} more`)]
 }
 
-function providersText({ troubles: { providers } }: Reading): string {
-  if (providers.length === 0) return 'none configured here: the sandbox serves every channel'
+function providersText({ overview, troubles: { providers } }: Reading): string {
+  if (providers.length === 0) {
+    const queues = overview.provider_queues.filter(({ provider }) => provider !== 'sandbox')
+    const names = queues.map(({ provider }) => provider).join(', ')
+    return names === ''
+      ? 'none configured here: the sandbox serves every channel'
+      : `not in the settings of this command; the queue has messages for ${printable(names)}`
+  }
   const isPaused = ({ pauses }: (typeof providers)[number]) => pauses.some((p) => p.sender === '')
   const paused = providers.filter(isPaused).length
   const names = providers.map((each) => (isPaused(each) ? `${each.name} (paused)` : each.name))

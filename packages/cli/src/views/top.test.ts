@@ -94,6 +94,17 @@ describe('the screen', () => {
     for (const line of lines()) expect(textWidth(line)).toBeLessThanOrEqual(columns)
   })
 
+  test('does not deny the providers of the queue if its own settings have none', async () => {
+    const none = screen({})
+    await none.until(/none configured here: the sandbox serves every channel/)
+    const queue = { ...{ waiting: 2, calls: 3, unknown: 0 }, oldest_waiting_at: START }
+    const provider_queues = [{ ...queue, provider: 'acme', oldest_call_at: new Date(0) }]
+    const { until, text } = screen({ read: async () => reading({ overview: { provider_queues } }) })
+    await until(/provider acme does not answer/)
+    expect(text()).not.toContain('none configured')
+    expect(text()).toMatch(/not in the settings of this command; the queue has messages for acme/)
+  })
+
   test('uses only the given style for colours', async () => {
     const read = failing(1)
     const bare = screen({ read })

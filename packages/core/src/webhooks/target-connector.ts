@@ -39,7 +39,9 @@ export async function reachTarget(url: string, policy: TargetPolicy): Promise<st
   return new Promise((resolve) => {
     connect(options, (error, socket) => {
       socket?.destroy()
-      resolve(error ? wordsFor(error) : null)
+      if (!error) return resolve(null)
+      const isPlain = protocol !== 'https:' && !policy.allow_http
+      resolve(wordsFor(error, isPlain))
     })
   })
 }
@@ -48,9 +50,11 @@ function defaultPort(protocol: string): string {
   return protocol === 'https:' ? '443' : '80'
 }
 
-function wordsFor(error: Error & { code?: string }): string {
+function wordsFor(error: Error & { code?: string }, isPlain: boolean): string {
   if (error.code === FORBIDDEN) {
-    return 'it leads to an address that is not public, or uses plain http, which webhook_targets does not allow'
+    return isPlain
+      ? 'it uses plain http, which webhook_targets.allow_http does not allow'
+      : 'it leads to an address that is not public, which webhook_targets.allow_nets does not allow'
   }
   return `this machine cannot connect to it (${error.code ?? error.message})`
 }

@@ -1,7 +1,7 @@
-/** A result of a check. An `error` means that the service breaks a promise, or soon may. */
+/** A result of a check. An `error` means that the service breaks a promise, or soon may; `skipped`, that nothing was checked. */
 export interface Finding {
   check: string
-  level: 'ok' | 'warning' | 'error'
+  level: 'ok' | 'skipped' | 'warning' | 'error'
   message: string
   /** The action that the operator should take; null for `ok`. */
   advice: string | null
@@ -11,6 +11,12 @@ export interface Finding {
 export function findingsOf(check: string) {
   return {
     ok: (message: string): Finding => ({ check, level: 'ok', message, advice: null }),
+    skipped: (message: string, advice: string): Finding => ({
+      check,
+      level: 'skipped',
+      message,
+      advice,
+    }),
     warning: (message: string, advice: string): Finding => ({
       check,
       level: 'warning',

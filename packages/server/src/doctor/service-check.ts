@@ -1,4 +1,5 @@
 import type { Core, TargetPolicy } from '@svc/core'
+import { SvcError } from '@svc/core/contract'
 import { DELIVERY_LATE_MS, dueSinceMs, MESSAGE_LATE_MS } from '@svc/core/operate'
 import { counted, type Finding, findingsOf, reasonOf } from './finding.ts'
 
@@ -44,7 +45,12 @@ export async function checkProviders(
     } else if (checked.type === 'ok') {
       findings.push(is.ok(`${name} accepts its settings (${channels.join(', ')})`))
     } else {
-      findings.push(is.ok(`${name} cannot be checked without a message (${channels.join(', ')})`))
+      findings.push(
+        is.skipped(
+          `${name} cannot be checked without a message (${channels.join(', ')})`,
+          `svc providers test ${name} --to <recipient> sends one`,
+        ),
+      )
     }
   }
   return findings.length > 0 ? findings : [is.ok(`${states.length} configured, not contacted`)]
@@ -181,7 +187,7 @@ function minutes(ms: number): string {
   return `${Math.floor(ms / 60_000)} min`
 }
 
-/** Reports receivers that fail. Without `offline` it also tries to connect to them. */
+/** Reports receivers that fail. Without `offline` it also tries to connect to those that gave no answer. */
 export async function checkWebhooks(
   core: Core,
   { offline, targets }: { offline: boolean; targets: TargetPolicy },
@@ -196,20 +202,41 @@ export async function checkWebhooks(
       const { host } = new URL(url)
       const reason = disabled_reason ? ` (${disabled_reason})` : ''
       const state = `${host} of workspace ${workspace_id} is ${status}${reason}`
-      const fault = offline ? null : await reachTarget(url, targets)
-      const reached = offline ? '' : `; ${inSettings(fault) ?? 'this machine can connect to it'}`
-      return is.warning(
-        `${state}${reached}`,
-        `its owner sees each attempt: GET /api/v1/webhooks/${id}/deliveries`,
-      )
+      const advice = `its owner sees each attempt: GET /api/v1/webhooks/${id}/deliveries`
+      const answer = await lastAnswer(core, workspace_id, id)
+      // A receiver that answers can be reached, also if the settings of this command would forbid its address.
+      if (answer !== null) return is.warning(`${state}; its last answer was ${answer}`, advice)
+      if (offline) return is.warning(state, advice)
+      const fault = inSettings(await reachTarget(url, targets))
+      return is.warning(`${state}; ${fault ?? 'this machine can connect to it'}`, advice)
     }),
   )
+}
+
+/** The status of the receiver's answer to the newest delivery that was attempted; null if it gave none. */
+async function lastAnswer(
+  core: Core,
+  workspaceId: string,
+  webhookId: string,
+): Promise<number | null> {
+  const page = { limit: SHOWN_MAX, offset: 0 }
+  try {
+    const { deliveries } = await core.webhooks.deliveries(workspaceId, webhookId, page)
+    const attempted = deliveries.find(
+      ({ response_status, error }) => response_status !== null || error !== null,
+    )
+    return attempted?.response_status ?? null
+  } catch (error) {
+    // A status callback of a message is not a webhook of its workspace.
+    if (error instanceof SvcError && error.code === 'not_found') return null
+    throw error
+  }
 }
 
 /** Replaces the name of the core's option with the names of the settings. */
 function inSettings(fault: string | null): string | undefined {
   return fault?.replace(
-    'webhook_targets does',
-    'SVC_WEBHOOK_ALLOW_NETS and SVC_WEBHOOK_ALLOW_HTTP do',
+    /webhook_targets\.(\w+)/,
+    (_, name: string) => `SVC_WEBHOOK_${name.toUpperCase()}`,
   )
 }

@@ -141,7 +141,13 @@ function Checks() {
             {
               name: 'Level',
               value: ({ level }) => (
-                <Badge tone={({ ok: 'good', warning: 'warn', error: 'bad' } as const)[level]}>
+                <Badge
+                  tone={
+                    ({ ok: 'good', skipped: 'plain', warning: 'warn', error: 'bad' } as const)[
+                      level
+                    ]
+                  }
+                >
                   {level}
                 </Badge>
               ),

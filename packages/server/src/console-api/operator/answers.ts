@@ -138,8 +138,11 @@ export type PausedCountry = z.input<typeof pausedCountry>
 export const auditEntry = z.object({
   id: z.string(),
   workspace_id: z.string().nullable(),
+  workspace_name: z.string().nullable(),
   action: z.string(),
   actor: z.object({ kind: z.string(), id: z.string().nullable() }),
+  /** The e-mail address of a login, or the name of an API key. */
+  actor_name: z.string().nullable(),
   address: z.string().nullable(),
   /** What was changed, and how, in words. */
   target: z.string().nullable(),
@@ -243,7 +246,7 @@ export type OperatorBackups = z.input<typeof backups>
 /** A result of a check of `svc doctor`. */
 export const check = z.object({
   check: z.string(),
-  level: z.enum(['ok', 'warning', 'error']),
+  level: z.enum(['ok', 'skipped', 'warning', 'error']),
   message: z.string(),
   advice: z.string().nullable(),
 })
