@@ -63,6 +63,8 @@ describe(`GET ${AUDIT}`, () => {
       request_id: changed.headers['x-request-id'],
       created_at: TIME,
     })
+    // A sign-in is the act of its login.
+    expect(entries[0]).toMatchObject({ actor: { kind: 'session', id: null } })
     expect(entries[10]).toMatchObject({ actor: { kind: 'client', id: null }, target: null })
     const text = JSON.stringify(entries)
     const secrets = [made.key, hook.secret, owner.password, password, 'Bearer of', 'in-the-url']

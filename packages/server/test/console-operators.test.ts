@@ -554,6 +554,19 @@ describe('a purchase under review', () => {
       expect(await get('/purchases')).toMatchObject({
         purchases: [{ id: purchase_id, workspace_id, review_reason: 'currency_mismatch' }],
       })
+      const { purchase_id: foreign } = await shop.checkout(other)
+      for (const [search, ids] of [
+        [purchase_id, [purchase_id]],
+        [session_id, [purchase_id]],
+        [` ${owner.email} `, [purchase_id]],
+        [workspace_id, [purchase_id]],
+        [other.id, [foreign]],
+        ['other@example.com', []],
+        [UNKNOWN_ID, []],
+      ] as const) {
+        const { purchases } = await get(`/purchases?search=${encodeURIComponent(search)}`)
+        expect(purchases.map(({ id }: { id: string }) => id)).toEqual(ids)
+      }
       expect((await act('check', { workspace_id }))[0]).toBe(400)
       for (const verb of ['check', 'refund']) {
         const foreign = { workspace_id: other.id, reason: 'x' }
@@ -700,7 +713,8 @@ describe.each(['sqlite', 'postgres'] as const)('operating on %s', (engine) => {
     )
     const reason = 'Their status page says so'
     expect((await post('/providers/gateway/pause', { reason })).status).toBe(200)
-    await expect.poll(async () => (await provider()).state, { timeout: 10_000 }).toBe('paused')
+    // At once: the page shows it beside "is paused".
+    expect((await provider()).state).toBe('paused')
     expect((await audit())[0]).toMatchObject({
       action: 'provider.paused',
       actor: { kind: 'operator', id: NAME },
@@ -749,6 +763,48 @@ describe.each(['sqlite', 'postgres'] as const)('operating on %s', (engine) => {
     ]) {
       expect((await post(`/workspaces/${id}/grant`, body)).status).toBe(400)
     }
+  })
+
+  it('names workspaces, people and keys in the audit log, and filters it', async () => {
+    const owner = await opened.signup()
+    const { body } = await opened.call('POST', '/api/v1/api-keys', {
+      token: owner.token,
+      json: { name: 'Shop', scopes: ['manage_webhooks'] },
+    })
+    const { id: keyId, key } = body.data
+    const json = { url: 'https://shop.example/hooks', events: ['*'] }
+    expect((await opened.call('POST', '/api/v1/webhooks', { key, json })).status).toBe(201)
+    await post(`/workspaces/${owner.id}/freeze`, { reason: 'Disputed payment' })
+    const list = async (query: string) => {
+      const { audit_entries, actions } = await get(`/audit?${query}`)
+      expect(actions).toContain('workspace.frozen')
+      return (audit_entries as OperatorAuditEntry[]).map(
+        ({ action, workspace_id, workspace_name, actor, actor_name }) => {
+          expect(workspace_id).toBe(owner.id)
+          expect(workspace_name).toMatch(/^Company \d+$/)
+          return [action, actor.kind, actor.id, actor_name]
+        },
+      )
+    }
+    const own = `workspace_id=${owner.id}`
+    const all = [
+      ['workspace.frozen', 'operator', NAME, null],
+      ['webhook.created', 'api_key', keyId, 'Shop'],
+      ['api_key.created', 'session', null, owner.email],
+      ['session.created', 'session', null, owner.email],
+      ['workspace.created', 'client', null, null],
+    ]
+    expect(await list(own)).toEqual(all)
+    expect(await list(`${own}&action=webhook.created`)).toEqual([all[1]])
+    const before = new Date(opened.now().getTime() - HOUR_MS).toISOString()
+    expect(await list(`${own}&startDate=${before}&action=workspace.frozen`)).toEqual([all[0]])
+    expect(await list(`${own}&endDate=${before}`)).toEqual([])
+    const { audit_entries: everywhere } = await get('/audit?action=workspace.frozen')
+    const actions = new Set(everywhere.map(({ action }: OperatorAuditEntry) => action))
+    expect([...actions]).toEqual(['workspace.frozen'])
+    expect(everywhere[0].workspace_id).toBe(owner.id)
+    const unknown = await ask(opened, 'GET', '/operator/audit?action=none', { cookie })
+    expect(unknown.status).toBe(400)
   })
 
   it('ends the pause of a country with a reason in the audit log', async () => {

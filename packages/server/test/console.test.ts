@@ -527,6 +527,12 @@ describe('credits', () => {
     expect((await get(other, 'purchases')).data.purchases).toEqual([])
     expect((await get(other, 'funding')).data.transactions).toEqual([])
     expect((await get(other, 'spending')).data.daily_limit).toBeNull()
+    // The page of the payment has ended, also if no notification has said so.
+    await world().advance(2 * 3_600_000)
+    const later = await signIn(owner)
+    expect((await get(later, 'purchases')).data.purchases).toMatchObject([
+      { status: 'expired', checkout_url: null },
+    ])
   })
 })
 

@@ -82,8 +82,9 @@ async function showAudit({ io, output }: Context, options: AuditOptions): Promis
   })
 }
 
-function actorText({ actor: { kind, id } }: OperatorAuditEntry): string {
-  return id === null ? kind : printable(`${kind} ${id}`)
+function actorText({ actor: { kind, id }, actor_name }: OperatorAuditEntry): string {
+  const name = actor_name ?? id
+  return name === null ? kind : printable(`${kind} ${name}`)
 }
 
 function detailsText({ details }: OperatorAuditEntry): string {

@@ -97,8 +97,8 @@ describe('the screen', () => {
   test('does not deny the providers of the queue if its own settings have none', async () => {
     const none = screen({})
     await none.until(/none configured here: the sandbox serves every channel/)
-    const queue = { ...{ waiting: 2, calls: 3, unknown: 0 }, oldest_waiting_at: START }
-    const provider_queues = [{ ...queue, provider: 'acme', oldest_call_at: new Date(0) }]
+    const times = { oldest_waiting_at: START, oldest_call_at: new Date(0), oldest_unknown_at: null }
+    const provider_queues = [{ provider: 'acme', waiting: 2, calls: 3, unknown: 0, ...times }]
     const { until, text } = screen({ read: async () => reading({ overview: { provider_queues } }) })
     await until(/provider acme does not answer/)
     expect(text()).not.toContain('none configured')

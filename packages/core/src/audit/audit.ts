@@ -8,9 +8,12 @@ import type { Storage } from '../storage/ports/storage.ts'
 import type { OperatorAuditFilter } from '../storage/ports/stores.ts'
 import { type Actor, auditRow, SERVICE } from './entry.ts'
 
-/** An entry with its workspace; null for a change of the service itself. */
+/** An entry with its workspace; null for a change of the service itself. The names are those of now. */
 export interface OperatorAuditEntry extends AuditEntry {
   workspace_id: string | null
+  workspace_name: string | null
+  /** The e-mail address of a login, or the name of an API key. */
+  actor_name: string | null
 }
 
 /** The audit log. */
@@ -52,7 +55,13 @@ export function createAudit({ storage, runtime, secret }: AuditParts): Audit<'de
     },
     async ofAll(filter, page) {
       const rows = await storage.read.audit.ofAll(filter, page)
-      return rows.map((row) => ({ ...entryOf(row), workspace_id: row.workspace_id || null }))
+      const names = await storage.read.audit.namesOf(rows)
+      return rows.map((row, i) => ({
+        ...entryOf(row),
+        workspace_id: row.workspace_id || null,
+        workspace_name: names[i]?.workspace_name ?? null,
+        actor_name: names[i]?.actor_name ?? null,
+      }))
     },
     async noteSettings(settings) {
       const key = await secret(AUDIT_SECRET)

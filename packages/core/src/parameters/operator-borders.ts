@@ -325,6 +325,7 @@ function billingBorders() {
     workspace_id: z.guid().optional(),
     status: z.enum(['pending', 'paid', 'failed', 'expired', 'refunded', 'disputed']).optional(),
     in_review: z.boolean().optional(),
+    named: note.optional(),
   })
   const sync = z
     .strictObject({

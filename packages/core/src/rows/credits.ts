@@ -181,6 +181,8 @@ export function creditTables(d: Dialect) {
       d.uniqueIndex('purchases_payment').on(t.payment_id),
       // The check of all purchases of a period uses this index.
       d.index('purchases_created').on(t.created_at),
+      // An operator looks up a purchase without its workspace.
+      d.index('purchases_id').on(t.id),
     ],
   )
   return {

@@ -197,7 +197,9 @@ export async function beginSession(
   }: { login: Login; workspace_id: string; has_second_factor: boolean; actor: Actor },
 ): Promise<NewSession> {
   const created = { workspace_id, action: 'session.created' } as const
-  await audit.record(auditRow(runtime, actorOf(login.id, workspace_id, actor), created))
+  // The request has no credential yet, but the login is known from here on.
+  const person: Actor = { ...actorOf(login.id, workspace_id, actor), kind: 'session' }
+  await audit.record(auditRow(runtime, person, created))
   const network = loginNetworkOf(actor.address)
   if (network !== null) {
     const last_login_at = runtime.now()

@@ -72,6 +72,7 @@ type Questions = {
       | 'due'
       | 'dueFallbacks'
       | 'ofAll'
+      | 'namesOf'
       | 'pausesOfAll'
       | 'overfull'
       | 'state'

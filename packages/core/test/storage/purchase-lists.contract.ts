@@ -36,6 +36,19 @@ export function purchaseListsContract(open: OpenStorage): void {
     expect(await list({}, { limit: 2, offset: 1 })).toEqual([odd, foreign])
   })
 
+  it('are found by their id, their session or their payment', async () => {
+    const mine = await bench.workspace()
+    const id = await bought(mine, { session_id: 'cs_1', payment_id: 'pi_1' })
+    await bought(mine, { session_id: 'cs_2', payment_id: 'pi_2' })
+    const { purchases } = bench.storage.read
+    for (const named of [id, 'cs_1', 'pi_1']) {
+      expect(await purchases.list({ named }, EVERYTHING)).toMatchObject([{ id }])
+    }
+    expect(await purchases.list({ named: 'cs_' }, EVERYTHING)).toEqual([])
+    const theirs = await bench.workspace()
+    expect(await purchases.list({ named: id, workspace_id: theirs }, EVERYTHING)).toEqual([])
+  })
+
   it('of one moment are in the order of their ids, so that no page has one twice', async () => {
     const workspaceId = await bench.workspace()
     const created_at = bench.clock.now()

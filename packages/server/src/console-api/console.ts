@@ -127,7 +127,7 @@ export async function serveConsole(
   mount(app, admission, historyEndpoints, history, { console: access })
   mount(app, admission, sentRequestEndpoints, sentRequestHandlers(core), { console: access })
   mount(app, admission, conversationEndpoints, conversationHandlers(core), { console: access })
-  mount(app, admission, creditEndpoints, creditHandlers(core), { console: access })
+  mount(app, admission, creditEndpoints, creditHandlers(core, now), { console: access })
   if (access.has_operators) {
     const work = createBackgroundWork(options.service ?? null, () => new Date(now()))
     app.addHook('preClose', async () => work.stop())

@@ -64,7 +64,10 @@ export const creditEndpoints = {
 } as const
 
 /** The handlers of the page of the credits. */
-export function creditHandlers(core: DecodedCore): Handlers<typeof creditEndpoints> {
+export function creditHandlers(
+  core: DecodedCore,
+  now: () => number,
+): Handlers<typeof creditEndpoints> {
   return {
     async funding({ workspace_id, query }) {
       const page = { ...query, offset: 0, is_funding: true }
@@ -74,11 +77,18 @@ export function creditHandlers(core: DecodedCore): Handlers<typeof creditEndpoin
     async purchases({ workspace_id }) {
       const page = { limit: PURCHASES_SHOWN, offset: 0 }
       const found = await core.billing.purchases({ workspace_id }, page)
-      const purchases = found.map(({ review_reason, checkout_url, ...purchase }) => ({
-        ...purchase,
-        in_review: review_reason !== null,
-        checkout_url: purchase.status === 'pending' ? checkout_url : null,
-      }))
+      const purchases = found.map(({ review_reason, checkout_url, ...purchase }) => {
+        const { status, payment_id, expires_at } = purchase
+        // The payment provider may report the end of its page late, or not at all.
+        const isOver = payment_id === null && expires_at !== null && expires_at.getTime() <= now()
+        const shown = status === 'pending' && isOver ? 'expired' : status
+        return {
+          ...purchase,
+          status: shown,
+          in_review: review_reason !== null,
+          checkout_url: shown === 'pending' ? checkout_url : null,
+        }
+      })
       return { purchases }
     },
     async spending({ workspace_id }) {

@@ -102,7 +102,7 @@ export type AuditAction = keyof typeof AUDIT_ACTIONS
 const action = z.enum(Object.keys(AUDIT_ACTIONS) as [AuditAction, ...AuditAction[]])
 
 /**
- * The kinds of actors. `session`: a login; `api_key`: an API key; `client`: a request without a credential, such as a signup
+ * The kinds of actors. `session`: a login, from its sign-in on; `api_key`: an API key; `client`: a request without a credential, such as a signup
  * or a request with a token from an e-mail; `operator`: the command line on the server, or an operator in the console; `service`: svc, or the program that
  * embeds `@svc/core`.
  */

@@ -204,7 +204,13 @@ export const READ_PLACES = {
     conversations: 'primary',
     answers: 'primary',
   },
-  audit: { list: 'replica', count: 'replica', ofAll: 'replica', overfull: 'primary' },
+  audit: {
+    list: 'replica',
+    count: 'replica',
+    ofAll: 'replica',
+    namesOf: 'replica',
+    overfull: 'primary',
+  },
   operators: { list: 'primary', byId: 'primary', byName: 'near', byToken: 'near' },
   eventLog: { state: 'near', between: 'primary' },
 } as const satisfies { [Store in keyof Reads]: Record<keyof Reads[Store], ReadPlace> }

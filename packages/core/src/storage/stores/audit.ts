@@ -1,6 +1,6 @@
-import { and, desc, eq, gte, lt, lte, ne, sql } from 'drizzle-orm'
+import { and, desc, eq, gte, inArray, lt, lte, ne, sql } from 'drizzle-orm'
 import type { Slice } from '../../contract/endpoints/paging.ts'
-import type { AuditAction } from '../../contract/resources/audit.ts'
+import type { ActorKind, AuditAction } from '../../contract/resources/audit.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { AuditEntryRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
@@ -28,7 +28,15 @@ export interface OverfullAudit {
   oldest_kept: string
 }
 
-export function auditStore(db: Db, { audit_entries: t }: Tables) {
+/** The present names of an entry's workspace and actor; null without one, and after its removal. */
+export interface AuditNames {
+  workspace_name: string | null
+  /** The e-mail address of a login, or the name of an API key. */
+  actor_name: string | null
+}
+
+export function auditStore(db: Db, tables: Tables) {
+  const { audit_entries: t, workspaces, users, api_keys } = tables
   const matching = ({ action, from, until }: AuditFilter) =>
     and(
       action && eq(t.action, action),
@@ -63,6 +71,45 @@ export function auditStore(db: Db, { audit_entries: t }: Tables) {
           .from(t)
           .where(and(own, matching(filter), isBelow(t.id, after)))
         return found.orderBy(desc(t.id)).limit(limit).offset(offset)
+      },
+      /** The names for entries of the operator's list, in their order. */
+      async namesOf(
+        entries: readonly Pick<AuditEntryRow, 'workspace_id' | 'actor_kind' | 'actor_id'>[],
+      ): Promise<AuditNames[]> {
+        const idsOf = (kind: ActorKind) =>
+          entries.flatMap((one) => (one.actor_kind === kind && one.actor_id ? [one.actor_id] : []))
+        const [logins, keyIds] = [idsOf('session'), idsOf('api_key')]
+        const own = entries.map(({ workspace_id }) => workspace_id)
+        const [spaces, people, keys] = await Promise.all([
+          db
+            .select({ id: workspaces.id, name: workspaces.name, email: workspaces.email })
+            .from(workspaces)
+            .where(inArray(workspaces.id, [...new Set([...own, ...logins])])),
+          db
+            .select({ id: users.id, email: users.email })
+            .from(users)
+            .where(inArray(users.id, [...new Set(logins)])),
+          db
+            .select({ workspace_id: api_keys.workspace_id, id: api_keys.id, name: api_keys.name })
+            .from(api_keys)
+            .where(
+              and(
+                inArray(api_keys.workspace_id, [...new Set(own)]),
+                inArray(api_keys.id, [...new Set(keyIds)]),
+              ),
+            ),
+        ])
+        return entries.map(({ workspace_id, actor_kind, actor_id }) => {
+          const byId = <One extends { id: string }>(rows: readonly One[], id: string | null) =>
+            rows.find((one) => one.id === id)
+          const space = byId(spaces, workspace_id)
+          const key = keys.find((one) => one.id === actor_id && one.workspace_id === workspace_id)
+          // The owner of a workspace has no id, and signs in with the address of the workspace; also as a member of another.
+          const login =
+            actor_id === null ? space : (byId(people, actor_id) ?? byId(spaces, actor_id))
+          const name = { session: login?.email, api_key: key?.name }[actor_kind as 'session']
+          return { workspace_name: space?.name ?? null, actor_name: name ?? null }
+        })
       },
       /** The workspaces that have more than `max` entries of an action, each with the id of the oldest entry to keep. */
       async overfull(max: number): Promise<OverfullAudit[]> {

@@ -15,6 +15,8 @@ export interface WhichPurchases {
   status?: PurchaseStatus | undefined
   /** Only purchases that an operator must review. */
   in_review?: boolean | undefined
+  /** The id of a purchase, or that of its session or payment at the payment provider. */
+  named?: string | undefined
 }
 
 /** Selects a provider's purchases since a time: with a session, or pending without a session. */
@@ -88,13 +90,16 @@ export function purchaseStore(db: Db, { purchases: t }: Tables) {
       },
       /** Returns the newest first, from every workspace by default. */
       async list(
-        { workspace_id, status, in_review }: WhichPurchases,
+        { workspace_id, status, in_review, named }: WhichPurchases,
         { limit, offset }: Slice,
       ): Promise<PurchaseRow[]> {
         const which = and(
           workspace_id === undefined ? undefined : eq(t.workspace_id, workspace_id),
           status === undefined ? undefined : eq(t.status, status),
           in_review ? isNotNull(t.review_reason) : undefined,
+          named === undefined
+            ? undefined
+            : or(eq(t.id, named), eq(t.session_id, named), eq(t.payment_id, named)),
         )
         const newestFirst = [desc(t.created_at), desc(t.id)]
         return db

@@ -1,4 +1,5 @@
 import {
+  api,
   credits,
   type EndpointDefinition,
   endpoint,
@@ -41,6 +42,11 @@ function forOperators<const D extends Omit<EndpointDefinition, 'auth' | 'rate' |
 }
 
 const keys = passkeyRequests('/api/operator/second-factor')
+
+const { action, startDate, endDate } = api.audit.list.query.shape
+
+/** All actions of the audit log, in the order of their names. */
+export const ACTIONS = [...action.unwrap().options].sort()
 
 const ofProvider = z.object({ name: text(NAME_MAX) })
 const ofWorkspace = z.object({ id: uuid })
@@ -187,8 +193,10 @@ export const operatorEndpoints = {
   purchases: forOperators({
     method: 'GET',
     path: '/api/operator/purchases',
+    query: z.object({ search: z.string().max(LIMITS.email_length).default('') }),
     data: z.object({ purchases: z.array(purchase) }),
-    summary: 'List the purchases that an operator must review',
+    summary:
+      'List the purchases that an operator must review, or find some by their id, that of the payment provider, or the workspace',
   }),
   check_purchase: forOperators({
     method: 'POST',
@@ -278,8 +286,17 @@ export const operatorEndpoints = {
   audit: forOperators({
     method: 'GET',
     path: '/api/operator/audit',
-    query: z.object({ workspace_id: uuid.optional(), after: uuid.optional() }),
-    data: z.object({ audit_entries: z.array(auditEntry), next_after: z.string().nullable() }),
+    query: z.object({
+      ...{ action, startDate, endDate },
+      workspace_id: uuid.optional(),
+      after: uuid.optional(),
+    }),
+    data: z.object({
+      audit_entries: z.array(auditEntry),
+      next_after: z.string().nullable(),
+      /** All actions, for a choice. */
+      actions: z.array(z.string()),
+    }),
     summary: 'List the audit log of the service and of all workspaces',
   }),
 } as const

@@ -1,5 +1,5 @@
 import type { Actor } from '@svc/core'
-import { SvcError } from '@svc/core/contract'
+import { SvcError, uuid } from '@svc/core/contract'
 import type { DecodedCore, OperatorSession } from '@svc/core/operate'
 import type { FastifyReply } from 'fastify'
 import type { LoginName } from '../../admission/admission.ts'
@@ -8,7 +8,7 @@ import type { Call, Handlers } from '../../routes/mount.ts'
 import { type ConsoleAccess, cookiePlace, operatorToken } from '../access.ts'
 import { originOf } from '../passkey-requests.ts'
 import { clearedOperatorCookie, operatorCookie } from '../session-cookie.ts'
-import type { operatorEndpoints, operatorSessionEndpoints } from './endpoints.ts'
+import { ACTIONS, type operatorEndpoints, type operatorSessionEndpoints } from './endpoints.ts'
 import { auditOf, createReadings, providersOf, purchaseOf } from './readings.ts'
 import type { BackgroundWork, OperatorService } from './service.ts'
 
@@ -65,11 +65,14 @@ export function operatorHandlers(
     providers: async () => ({ providers: providersOf(await readings.read()) }),
     async pause_provider({ params: { name }, body, actor }) {
       await core.providers.pause(name, body, actor)
+      readings.forget()
       return {}
     },
-    resume_provider: async ({ params: { name }, body, actor }) => ({
-      was_paused: await core.providers.resume(name, body, actor),
-    }),
+    async resume_provider({ params: { name }, body, actor }) {
+      const was_paused = await core.providers.resume(name, body, actor)
+      readings.forget()
+      return { was_paused }
+    },
     async check_provider({ params: { name } }) {
       const checked = await core.providers.check(name)
       return { type: checked.type, text: checked.type === 'failed' ? checked.text : null }
@@ -121,12 +124,17 @@ export function operatorHandlers(
       return {}
     },
     resume: ({ body: { choice }, actor }) => core.dispatch.resume(choice, actor),
-    async purchases() {
-      const found = await core.billing.purchases(
-        { in_review: true },
-        { limit: PURCHASES_MAX, offset: 0 },
-      )
-      return { purchases: found.map(purchaseOf) }
+    async purchases({ query: { search } }) {
+      const page = { limit: PURCHASES_MAX, offset: 0 }
+      const list = (which: Parameters<typeof core.billing.purchases>[0]) =>
+        core.billing.purchases(which, page)
+      const text = search.trim()
+      if (text === '') return { purchases: (await list({ in_review: true })).map(purchaseOf) }
+      const named = await list({ named: text })
+      if (named.length > 0) return { purchases: named.map(purchaseOf) }
+      const buyer = uuid.safeParse(text).data ?? (await core.workspaces.byEmail(text))?.id
+      const bought = buyer === undefined ? [] : await list({ workspace_id: buyer })
+      return { purchases: bought.map(purchaseOf) }
     },
     check_purchase: async ({ params: { id }, body: { workspace_id, reason }, actor }) => ({
       purchase: purchaseOf(await core.billing.check(workspace_id, id, actor, reason)),
@@ -196,11 +204,16 @@ export function operatorHandlers(
       await core.operators.removePasskey(loginOf(identity).name, id, body, actor)
       return {}
     },
-    async audit({ query: { workspace_id, after } }) {
+    async audit({ query: { workspace_id, action, startDate, endDate, after } }) {
       const page = { limit: PAGE + 1, offset: 0, ...(after && { after }) }
-      const found = await core.audit.ofAll(workspace_id ? { workspace_id } : {}, page)
+      const filter = { workspace_id, action, from: startDate, until: endDate }
+      const found = await core.audit.ofAll(filter, page)
       const shown = found.slice(0, PAGE)
-      return { audit_entries: shown.map(auditOf), next_after: nextOf(found, shown) }
+      return {
+        audit_entries: shown.map(auditOf),
+        next_after: nextOf(found, shown),
+        actions: ACTIONS,
+      }
     },
   }
 }

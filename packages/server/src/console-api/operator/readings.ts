@@ -17,6 +17,8 @@ import type { auditEntry, overview, provider, purchase, Rates } from './answers.
 interface Readings {
   /** A reading of the database of at most a second ago: several pages share it. */
   read(): Promise<Reading>
+  /** The next reading is of now: something was changed. */
+  forget(): void
   overview(): Promise<z.output<typeof overview>>
 }
 
@@ -43,6 +45,9 @@ export function createReadings(core: DecodedCore, elapsed: () => number): Readin
 
   return {
     read,
+    forget() {
+      reading = null
+    },
     async overview() {
       const found = await read()
       const { credits } = found.overview
