@@ -2,7 +2,8 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { units } from '../src/contract/fields/units.ts'
-import { type LowBalanceWatch, startLowBalanceWatch } from '../src/credits/low-balance.ts'
+import { startLowBalanceWatch } from '../src/credits/low-balance.ts'
+import type { Watch } from '../src/runtime/watch.ts'
 import { openStorage } from '../src/storage/open.ts'
 import type { Storage } from '../src/storage/ports/storage.ts'
 import type { LowBalance } from '../src/storage/ports/stores.ts'
@@ -32,7 +33,7 @@ describe.each(engines)('two watches for low balances on %s', (engine, create) =>
   const clock = testRuntime('low balance')
   const make = builders(clock)
   let storages: Storage[]
-  let watches: LowBalanceWatch[]
+  let watches: Watch[]
   let remove: () => Promise<void> | void
   let mailed: LowBalance[]
   let queued: number

@@ -11,6 +11,7 @@ import { acceptBulk, type BulkParts } from '../messages/bulk-accept.ts'
 import type { BroadcastRow, BulkRow } from '../rows/rows.ts'
 import type { BroadcastStep } from '../rules/accept.ts'
 import { type Runtime, timeOfId } from '../runtime/runtime.ts'
+import { startWatch, type Watch } from '../runtime/watch.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 import type { BroadcastChange } from '../storage/ports/stores.ts'
 import { announce } from '../verifications/ends.ts'
@@ -21,14 +22,8 @@ import { type DraftedPart, type Mailing, nextDrafts, openMailing, requestOf } fr
 /** Does the next step of a broadcast. Returns whether a further step may follow at once. */
 export type BroadcastStepper = (row: BroadcastRow) => Promise<boolean>
 
-export interface BroadcastWatch {
-  /** Does all steps that are due. Resolves when none is, or if another server does them. */
-  look(): Promise<void>
-  /** Starts no further step and waits for the one that is running. */
-  stop(): Promise<void>
-}
-
-const EVERY_MS = 1_000
+/** A broadcast that waits is tried again after this time, and one with a rate has its steps. */
+const STEPS_MS = 1_000
 
 /** The broadcasts of one round. */
 const ROUND_MAX = 1_000
@@ -43,46 +38,38 @@ const WAITING_MAX = LIMITS.broadcast_step / 2
 const WAIT_MS = 60_000
 
 /** How much of a rate may be caught up: the steps of a high rate come once a second. */
-const CATCH_UP_MS = 2 * EVERY_MS
+const CATCH_UP_MS = 2 * STEPS_MS
 
 /** With a rate, a step has the messages of this time, so that they are spread over the minute. */
 const RATE_STEPS_A_MINUTE = 6
 
 /**
- * Once a second, does the steps of broadcasts that are due. Only one server of a database does so at a time. A crash at any
- * moment repeats and loses no message: each step is committed with its messages, if the broadcast is still where the step begins.
+ * Does the steps of broadcasts that are due. A crash at any moment repeats and loses no message: each step is committed with its
+ * messages, if the broadcast is still where the step begins.
  */
 export function startBroadcastWatch({
-  storage,
-  runtime,
-  gate,
   step,
+  ...parts
 }: {
   storage: Storage
   runtime: Pick<Runtime, 'now' | 'elapsed' | 'log'>
   /** While nothing is sent, nothing is accepted. */
   gate?: Pick<DispatchGate, 'is_paused'> | undefined
   step: BroadcastStepper
-}): BroadcastWatch {
-  let stopping = false
-  let isLooking = false
-  let last: Promise<void> = Promise.resolve()
-  const timer = setInterval(() => {
-    if (!isLooking) void look()
-  }, EVERY_MS).unref()
-  const isHeld = () => stopping || gate?.is_paused
+}): Watch {
+  const { storage, runtime } = parts
+  const dueNow = (limit: number) => storage.read.broadcasts.due(runtime.now(), limit)
 
-  async function stepAll(): Promise<void> {
+  async function stepAll(isHeld: () => boolean): Promise<void> {
     const waiting = new Set<string>()
     let began_ms = runtime.elapsed()
     for (;;) {
       // A large broadcast can last for hours; those that waited are tried again meanwhile.
-      if (runtime.elapsed() - began_ms > EVERY_MS) {
+      if (runtime.elapsed() - began_ms > STEPS_MS) {
         waiting.clear()
         began_ms = runtime.elapsed()
       }
-      const found = await storage.read.broadcasts.due(runtime.now(), ROUND_MAX)
-      const due = found.filter(({ id }) => !waiting.has(id))
+      const due = (await dueNow(ROUND_MAX)).filter(({ id }) => !waiting.has(id))
       if (due.length === 0) return
       // One step of each in turn, so that a large broadcast does not delay a small one.
       for (const row of due) {
@@ -98,34 +85,13 @@ export function startBroadcastWatch({
     }
   }
 
-  async function lookNow(): Promise<void> {
-    if (isHeld()) return
-    isLooking = true
-    try {
-      const due = await storage.read.broadcasts.due(runtime.now(), 1)
-      if (due.length === 0) return
-      // The rows are read again, because another server may have changed them until this one begins.
-      await (storage.alone ? storage.alone('broadcasts', stepAll) : stepAll())
-    } catch (error) {
-      runtime.log.warn({ err: error }, 'broadcasts wait')
-    } finally {
-      isLooking = false
-    }
-  }
-
-  function look(): Promise<void> {
-    last = last.then(lookNow)
-    return last
-  }
-
-  return {
-    look,
-    async stop() {
-      stopping = true
-      clearInterval(timer)
-      await last
-    },
-  }
+  return startWatch({
+    ...parts,
+    name: 'broadcasts',
+    isDue: async () => (await dueNow(1)).length > 0,
+    work: stepAll,
+    failed: 'broadcasts wait',
+  })
 }
 
 /** Stores the event of a broadcast that was paused or finished. Returns whether there are deliveries. */

@@ -1,16 +1,8 @@
 import { type FanOut, fanOut } from '../rules/deliveries.ts'
 import type { Runtime } from '../runtime/runtime.ts'
+import { startWatch, type Watch } from '../runtime/watch.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type { LowBalance } from '../storage/ports/stores.ts'
-
-export interface LowBalanceWatch {
-  /** Notifies all owners who are due. Resolves when all are notified, or if another server is notifying them. */
-  look(): Promise<void>
-  /** Starts no further round and waits for the step that is running. */
-  stop(): Promise<void>
-}
-
-const EVERY_MS = 1_000
 
 const STEP_MAX = 256
 
@@ -33,14 +25,7 @@ export function startLowBalanceWatch({
   mail: (low: LowBalance) => void
   /** Called when deliveries were queued. */
   onQueued: () => void
-}): LowBalanceWatch {
-  let stopping = false
-  let isLooking = false
-  let last: Promise<void> = Promise.resolve()
-  const timer = setInterval(() => {
-    if (!isLooking) void look()
-  }, EVERY_MS).unref()
-
+}): Watch {
   async function notify(workspaceId: string): Promise<void> {
     const { low, isQueued } = await storage.write(async ({ lowBalances, webhooks, eventLog }) => {
       const low = await lowBalances.claimNotice(workspaceId)
@@ -57,47 +42,27 @@ export function startLowBalanceWatch({
   }
 
   /** Notifies each owner separately, because an error with one owner must not stop the others. */
-  async function notifyAll(first: readonly string[]): Promise<void> {
-    let due = first
-    while (due.length > 0) {
+  async function notifyAll(isHeld: () => boolean): Promise<void> {
+    let due: string[] = []
+    do {
+      due = await storage.read.lowBalances.due(STEP_MAX, due.at(-1))
       for (const workspaceId of due) {
-        if (stopping) return
+        if (isHeld()) return
         await notify(workspaceId).catch((error) =>
           runtime.log.warn({ err: error, workspace_id: workspaceId }, NOT_NOTIFIED),
         )
       }
-      if (due.length < STEP_MAX) return
-      due = await storage.read.lowBalances.due(STEP_MAX, due.at(-1))
-    }
+    } while (due.length === STEP_MAX)
   }
 
-  async function lookNow(): Promise<void> {
-    isLooking = true
-    try {
-      const due = await storage.read.lowBalances.due(STEP_MAX)
-      if (due.length === 0) return
-      await (storage.alone ? storage.alone('low balance', () => notifyAll(due)) : notifyAll(due))
-    } catch (error) {
-      runtime.log.warn({ err: error }, NOT_NOTIFIED)
-    } finally {
-      isLooking = false
-    }
-  }
-
-  /** Rounds run one after another, so that each round covers the owners who are due when the round is requested. */
-  function look(): Promise<void> {
-    last = last.then(lookNow)
-    return last
-  }
-
-  return {
-    look,
-    async stop() {
-      stopping = true
-      clearInterval(timer)
-      await last
-    },
-  }
+  return startWatch({
+    name: 'low balance',
+    storage,
+    runtime,
+    isDue: async () => (await storage.read.lowBalances.due(1)).length > 0,
+    work: notifyAll,
+    failed: NOT_NOTIFIED,
+  })
 }
 
 function eventOf(

@@ -62,18 +62,17 @@ function open(options: Partial<Options> = {}) {
       lowBalances: {
         async due() {
           events.push('low balances')
-          return low.splice(0)
+          return [...low]
         },
       },
     },
     write: (work: (stores: object) => Promise<unknown>) =>
       work({
         lowBalances: {
-          claimNotice: async (workspace_id: string) => ({
-            workspace_id,
-            available: 1,
-            threshold: 2,
-          }),
+          async claimNotice(workspace_id: string) {
+            low.splice(low.indexOf(workspace_id), 1)
+            return { workspace_id, available: 1, threshold: 2 }
+          },
         },
         webhooks: {
           subscribers: async () => [{ id: 'h1', events: ['credits.low'], livemode: null }],
@@ -236,7 +235,8 @@ describe('a dispatcher', () => {
     low.push('w1')
     const events = await after(() => void dispatcher.idle())
     expect(mails).toEqual(['w1'])
-    expect(events.slice(0, 2)).toEqual(['low balances', 'queued'])
+    // The row is read again once no other server works.
+    expect(events.slice(0, 3)).toEqual(['low balances', 'low balances', 'queued'])
   })
 
   it('holds its right until its listeners and its providers have closed', async () => {

@@ -1,0 +1,71 @@
+import type { Runtime } from './runtime.ts'
+
+/** Looks for due work in the database, once a second. */
+export interface Watch {
+  /** Does all work that is due. Resolves when it is done, or if another server does it. */
+  look(): Promise<void>
+  /** Begins no further work and waits for the work in progress. */
+  stop(): Promise<void>
+}
+
+const EVERY_MS = 1_000
+
+/** Only one server of a database works at a time. An error ends the round; the next one tries again. */
+export function startWatch({
+  name,
+  storage,
+  runtime: { log },
+  gate,
+  isDue,
+  work,
+  failed,
+}: {
+  /** The name of the work, the same on all servers. */
+  name: string
+  storage: { alone?<T>(name: string, work: () => Promise<T>): Promise<T | null> }
+  runtime: Pick<Runtime, 'log'>
+  /** While it is paused, no work begins. Default: work begins at any time. */
+  gate?: { readonly is_paused: boolean } | undefined
+  isDue: () => Promise<boolean>
+  /** Reads what is due again, because another server may have done it until this one begins. Ends early while `isHeld`. */
+  work: (isHeld: () => boolean) => Promise<void>
+  /** The text of the log for an error. */
+  failed: string
+}): Watch {
+  let stopping = false
+  let isLooking = false
+  let last: Promise<void> = Promise.resolve()
+  const timer = setInterval(() => {
+    if (!isLooking) void look()
+  }, EVERY_MS).unref()
+  const isHeld = () => stopping || gate?.is_paused === true
+
+  async function lookNow(): Promise<void> {
+    if (isHeld()) return
+    isLooking = true
+    try {
+      if (!(await isDue())) return
+      const round = () => work(isHeld)
+      await (storage.alone ? storage.alone(name, round) : round())
+    } catch (error) {
+      log.warn({ err: error }, failed)
+    } finally {
+      isLooking = false
+    }
+  }
+
+  /** Rounds run one after another, so that each covers what is due when it is requested. */
+  function look(): Promise<void> {
+    last = last.then(lookNow)
+    return last
+  }
+
+  return {
+    look,
+    async stop() {
+      stopping = true
+      clearInterval(timer)
+      await last
+    },
+  }
+}
