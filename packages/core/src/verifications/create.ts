@@ -33,7 +33,7 @@ export function createVerifications(parts: CodeParts): {
       const { status, channel, to } = query
       const now = runtime.now()
       const recipient = to === undefined ? undefined : storedAddress(to)
-      const filter = { livemode, status, channel, recipient }
+      const filter = { livemode, status, channel, recipient, now }
       const slice = sliceOf(query)
       const [found, total] = await Promise.all([
         storage.read.verifications.list(workspace_id, filter, withNext(slice)),

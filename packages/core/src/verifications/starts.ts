@@ -7,13 +7,7 @@ import { ended } from '../rules/verify.ts'
 import { digestUnder, sourceOfGiven } from '../secrets/codes.ts'
 import { pinnedTemplate } from './code-message.ts'
 import { storedAddress } from './records.ts'
-import {
-  type CodeParts,
-  countryOf,
-  firstAnswer,
-  type SendCode,
-  withTestCode,
-} from './send-code.ts'
+import { type CodeParts, countryOf, firstAnswer, type SendCode, withTestCode } from './send-code.ts'
 import type { Verifications } from './verifications.ts'
 
 /** What begins verifications. */

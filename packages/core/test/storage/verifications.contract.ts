@@ -35,6 +35,8 @@ export function verificationsContract(open: OpenStorage): void {
   const numbers = (count: number, from = 0) =>
     Array.from({ length: count }, (_, i) => `+2557${String(from + i).padStart(8, '0')}`)
 
+  const inAnHour = () => new Date(bench.clock.now().getTime() + HOUR_MS)
+
   /** Checks a code of a verification, and returns the result. */
   async function check({ workspace_id, livemode, id }: VerificationRow, isRight: boolean) {
     const at = bench.clock.now()
@@ -830,5 +832,38 @@ export function verificationsContract(open: OpenStorage): void {
     await remove(bench.clock.now())
     expect(await stored(request)).toBeNull()
     await bench.reopen()
+  })
+
+  it('is listed as expired from the end of its code on, before the sweeper ends it', async () => {
+    const id = await bench.workspace(units(50_000_000))
+    const requests = numbers(7).map((recipient, i) =>
+      // The codes of the second, the fourth and the sixth are valid for longer.
+      asking(id, { recipient, ...(i % 2 === 1 && { expires_at: inAnHour() }) }),
+    )
+    for (const request of requests) await accept([request])
+    bench.clock.step(600_000)
+    const rows = (await Promise.all(requests.map(stored))) as VerificationRow[]
+    for (const row of [rows[2], rows[6]]) await expire(row as VerificationRow)
+    const ids = (places: number[]) => places.map((place) => rows[place]?.id)
+    const { list, count } = bench.storage.read.verifications
+    const filter = (status: 'pending' | 'expired') => ({ status, now: bench.clock.now() })
+    const listed = async (status: 'pending' | 'expired', page: { limit: number; offset: number }) =>
+      (await list(id, filter(status), page)).map((row) => row.id)
+    const all = { limit: 10, offset: 0 }
+    expect(await listed('pending', all)).toEqual(ids([5, 3, 1]))
+    expect(await listed('expired', all)).toEqual(ids([6, 4, 2, 0]))
+    expect(await count(id, filter('pending'))).toBe(3)
+    expect(await count(id, filter('expired'))).toBe(4)
+    for (const limit of [1, 2, 3]) {
+      const pages: string[] = []
+      for (let offset = 0; offset < 4; offset += limit) {
+        const page = await listed('expired', { limit, offset })
+        expect(page.length).toBeLessThanOrEqual(limit)
+        pages.push(...page)
+      }
+      expect(pages).toEqual(ids([6, 4, 2, 0]))
+    }
+    const after = { ...all, after: rows[4]?.id }
+    expect((await list(id, filter('expired'), after)).map((row) => row.id)).toEqual(ids([2, 0]))
   })
 }

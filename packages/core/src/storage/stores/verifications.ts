@@ -32,6 +32,8 @@ import { filledUp, isBelow, removeOldest, type StoreDialect } from './queries.ts
 export interface VerificationFilter {
   livemode?: boolean | undefined
   status?: VerificationStatus | undefined
+  /** The time that decides which pending codes count as expired. Default: only those that the sweeper has ended. */
+  now?: Date | undefined
   channel?: Channel | undefined
   recipient?: string | undefined
 }
@@ -58,15 +60,21 @@ export function verificationStore(
     and(eq(t.workspace_id, workspaceId), eq(t.id, id))
   const matching = (
     workspaceId: string,
-    { livemode, status, channel, recipient }: VerificationFilter,
+    { livemode, status, now, channel, recipient }: VerificationFilter,
   ) =>
     and(
       eq(t.workspace_id, workspaceId),
       livemode === undefined ? undefined : eq(t.livemode, livemode),
       status && eq(t.status, status),
+      status === 'pending' && now ? gt(t.expires_at, now) : undefined,
       channel && eq(t.channel, channel),
       recipient === undefined ? undefined : eq(t.recipient, recipient),
     )
+  /** Verifications that the sweeper has not ended, although their code has expired: at most those of a minute. */
+  const late = (workspaceId: string, { now, ...filter }: VerificationFilter) =>
+    filter.status === 'expired' && now
+      ? and(matching(workspaceId, { ...filter, status: 'pending' }), lte(t.expires_at, now))
+      : null
   /** The verifications that have an address as their first or second one. */
   const naming = (workspaceId: string, address: string) =>
     and(
@@ -109,12 +117,27 @@ export function verificationStore(
         filter: VerificationFilter,
         { limit, offset, after }: Slice,
       ): Promise<VerificationRow[]> {
-        const some = and(matching(workspaceId, filter), isBelow(t.id, after))
-        return db.select().from(t).where(some).orderBy(desc(t.id)).limit(limit).offset(offset)
+        const newest = (some: SQL | undefined) =>
+          db
+            .select()
+            .from(t)
+            .where(and(some, isBelow(t.id, after)))
+            .orderBy(desc(t.id))
+        const all = newest(matching(workspaceId, filter))
+        const others = late(workspaceId, filter)
+        if (!others) return all.limit(limit).offset(offset)
+        // Two queries, each in the order of the index: a condition on two states would sort all rows of both.
+        const more = await newest(others)
+        const skipped = Math.max(0, offset - more.length)
+        const found = [...more, ...(await all.limit(limit + more.length).offset(skipped))]
+        // One that was ended between the queries is in both.
+        const unique = [...new Map(found.map((row) => [row.id, row])).values()]
+        const from = offset - skipped
+        return unique.sort((a, b) => (a.id < b.id ? 1 : -1)).slice(from, from + limit)
       },
       async count(workspaceId: string, filter: VerificationFilter): Promise<number> {
-        const found = db.select({ n: rowCount }).from(t).where(matching(workspaceId, filter))
-        return (await found)[0]?.n ?? 0
+        const some = or(matching(workspaceId, filter), late(workspaceId, filter) ?? undefined)
+        return (await db.select({ n: rowCount }).from(t).where(some))[0]?.n ?? 0
       },
       /** Pending verifications of all workspaces whose code has expired, for the sweeper. */
       async due(now: Date, limit: number): Promise<Pick<VerificationRow, 'workspace_id' | 'id'>[]> {
@@ -304,7 +327,7 @@ export function verificationStore(
           .where(and(sql`${t.code_removed} = false`, lte(t.created_at, before)))
           .orderBy(asc(t.created_at), asc(t.id))
           .limit(limit)
-        // Verifications are locked before messages, as in `forget`.
+        // A settlement locks messages first, but no verification that began a day ago.
         const found = await locked(coded)
         await withoutCodes(found)
         for (const row of found) {
@@ -333,14 +356,20 @@ export function verificationStore(
        * with the first. Queued messages keep their code. Returns the number of changed verifications.
        */
       async forget(workspaceId: string, address: string): Promise<number> {
-        const theirs = db.select().from(t).where(naming(workspaceId, address))
-        const rows = await locked(theirs.orderBy(asc(t.created_at), asc(t.id)))
-        const removed = rows.filter(({ recipient }) => recipient === address)
+        const theirs = () =>
+          db
+            .select()
+            .from(t)
+            .where(naming(workspaceId, address))
+            .orderBy(asc(t.created_at), asc(t.id))
+        // Messages are locked before verifications, as in a settlement. A message that follows meanwhile is queued.
+        const removed = (await theirs()).filter(({ recipient }) => recipient === address)
+        await withoutCodes(removed, { keepsQueued: true })
+        const rows = await locked(theirs())
         for (const row of rows) {
           if (row.recipient === address) await db.delete(t).where(mine(workspaceId, row.id))
           else await db.update(t).set(withoutSecond(row)).where(mine(workspaceId, row.id))
         }
-        await withoutCodes(removed, { keepsQueued: true })
         return rows.length
       },
     },
