@@ -227,6 +227,7 @@ function addReads(broadcasts: Command, { io, output }: Context): void {
     const { broadcast, results } = found
     const { counts, pause } = broadcast
     const { failures, credits_refunded, ...states } = results
+    const shown = { ...states, failed: states.failed - states.canceled }
     const { audience, contacts } = counts
     output.fields([
       ['id', broadcast.id],
@@ -242,7 +243,7 @@ function addReads(broadcasts: Command, { io, output }: Context): void {
       ['suppressed', String(counts.suppressed)],
       ['no address', String(counts.no_address)],
       ['rejected', String(counts.rejected)],
-      ...Object.entries(states).map(([state, count]): [string, Cell] => [state, String(count)]),
+      ...Object.entries(shown).map(([state, count]): [string, Cell] => [state, String(count)]),
       ...failures.map(({ error_code, count }): [string, Cell] => [
         'failed by',
         `${error_code ?? 'unknown'}: ${count}`,

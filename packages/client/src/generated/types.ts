@@ -185,7 +185,9 @@ export interface BroadcastResults {
   delivered: number
   read: number
   failed: number
-  /** The failed messages by reason, the most frequent first, at most 20. */
+  /** The part of `failed` that was canceled. */
+  canceled: number
+  /** The failed messages by reason, the most frequent first, at most 20, without canceled ones. */
   failures: { error_code: string | null; count: number }[]
   /** Recipients that opted out of the channel since the broadcast began. */
   unsubscribed: number
@@ -2215,7 +2217,7 @@ export interface BroadcastsResource {
   list(query?: BroadcastsListQuery, options?: CallOptions): List<BroadcastsListData, Broadcast>
   /** Get one broadcast, its progress and its results. The results leave out messages whose history was removed. */
   get(id: string, options?: CallOptions): Call<BroadcastsGetData>
-  /** Pause a broadcast. Messages that were accepted are still sent. */
+  /** Pause a broadcast. Messages that were accepted are still sent, also those that wait for their time: a cancellation takes them back. */
   pause(id: string, options?: CallOptions): Call<{ broadcast: Broadcast }>
   /** Continue a paused broadcast, or begin a draft. The broadcast is sent with the API key of this request from now on. */
   resume(id: string, options?: CallOptions): Call<{ broadcast: Broadcast }>

@@ -84,6 +84,7 @@ const NOT_FOUND = 'Broadcast not found'
 
 /** The reasons that a result lists. */
 const FAILURES = 20
+const CANCELED = 'canceled'
 
 export function createBroadcasts(
   parts: BulkParts & {
@@ -210,13 +211,21 @@ export function createBroadcasts(
       const results = { queued: 0, sent: 0, delivered: 0, read: 0, failed: 0 }
       for (const { status, count } of totals) results[status] += count
       const refunded = totals.reduce((sum, one) => sum + one.refunded, 0)
-      const failures = totals
-        .filter(({ status }) => status === 'failed')
+      const failed = totals.filter(({ status }) => status === 'failed')
+      const canceled = failed.find(({ error_code }) => error_code === CANCELED)?.count ?? 0
+      const failures = failed
+        .filter(({ error_code }) => error_code !== CANCELED)
         .slice(0, FAILURES)
         .map(({ error_code, count }) => ({ error_code, count }))
       return {
         broadcast: recordOf(row),
-        results: { ...results, failures, unsubscribed, credits_refunded: units(refunded) },
+        results: {
+          ...results,
+          canceled,
+          failures,
+          unsubscribed,
+          credits_refunded: units(refunded),
+        },
       }
     },
     async pause(viewer, id, actor = SERVICE) {
@@ -335,7 +344,11 @@ function recordOf(row: BroadcastRow): Broadcast {
 
 function not(status: BroadcastStatus, wanted: string): SvcError {
   const is = status === 'draft' ? 'a draft' : status
-  return invalid('id', `The broadcast is ${is}: it cannot be ${wanted}`)
+  const waiting =
+    status === 'finished' && wanted === 'paused'
+      ? '. Cancel it to take back messages that wait'
+      : ''
+  return invalid('id', `The broadcast is ${is}: it cannot be ${wanted}${waiting}`)
 }
 
 function tooMany(): SvcError {

@@ -80,6 +80,12 @@ export function departuresOf({ departures }: Pick<BroadcastRow, 'departures'>): 
   return departures && countDepartures(departures).list()
 }
 
+/**
+ * The messages of one departure that go in a second, if the broadcast has no rate. Without this bound, those of others wait behind a
+ * whole zone that is due at one moment: 500,000 take 83 minutes. A provider that is slower needs a rate.
+ */
+const SECOND_MAX = 100
+
 const AT_ONCE: Schedule = { scheduled_at: null, expires_at: null, deferred_until: null }
 
 /** The times of the messages of one step. */
@@ -94,13 +100,16 @@ export async function planDepartures(
   const positions = countDepartures(row.departures)
   const begun_ms = row.started_at?.getTime() ?? 0
   return {
-    /** With a rate, messages that go together are spread by it. */
+    /** Messages that go together are spread, by the rate or else by the second. */
     scheduleOf({ to, index }: Pick<RecipientDraft, 'to' | 'index'>): Schedule {
       if (!departureOf) return AT_ONCE
       const departure = departureOf(to, contacts[index] as ContactRow)
       planned.set(to, departure)
       const before = positions.add(departure)
-      const spread_ms = row.rate === null ? 0 : Math.ceil((before * 60_000) / row.rate)
+      const spread_ms =
+        row.rate === null
+          ? Math.floor(before / SECOND_MAX) * 1_000
+          : Math.ceil((before * 60_000) / row.rate)
       const at = new Date(Math.max(departure.at.getTime(), begun_ms) + spread_ms)
       return at > now ? { ...AT_ONCE, scheduled_at: at } : AT_ONCE
     },

@@ -839,6 +839,7 @@ export const EXAMPLES: Examples<typeof api> = {
           delivered: 1160,
           read: 0,
           failed: 10,
+          canceled: 0,
           failures: [{ error_code: 'undelivered', count: 10 }],
           unsubscribed: 4,
           credits_refunded: 0,

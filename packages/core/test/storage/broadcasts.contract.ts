@@ -460,6 +460,11 @@ export function broadcastsContract(open: OpenStorage): void {
       status: 'finished',
       departures: [{ at, messages: 1_203, time_zones: ['Africa/Dar_es_Salaam'] }],
     })
+    // A hundred go each second, so that others do not wait behind them.
+    const seconds = (await sent(workspaceId)).map(
+      ({ scheduled_at }) => ((scheduled_at?.getTime() ?? 0) - at.getTime()) / 1_000,
+    )
+    expect(seconds.sort((a, b) => a - b)).toEqual(seconds.map((_, i) => Math.floor(i / 100)))
   })
 
   it('sends e-mails, whose address counts in any spelling', async () => {
@@ -565,6 +570,9 @@ export function broadcastsContract(open: OpenStorage): void {
       bench.clock.advance(MINUTE_MS)
     }
     expect((await broadcasts.get(workspaceId, id)).broadcast.status).toBe('finished')
+    await expect(broadcasts.pause(workspaceId, id)).rejects.toThrow(
+      'The broadcast is finished: it cannot be paused. Cancel it to take back messages that wait',
+    )
     await broadcasts.cancel(workspaceId, id)
     await run()
     const { broadcast, results } = await broadcasts.get(workspaceId, id)
@@ -572,7 +580,8 @@ export function broadcastsContract(open: OpenStorage): void {
     expect(results).toMatchObject({
       queued: 0,
       failed: 6,
-      failures: [{ error_code: 'canceled', count: 6 }],
+      canceled: 6,
+      failures: [],
       credits_refunded: 6 * SMS_PRICE,
     })
     expect((await bench.account(workspaceId)).balance).toBe(1_000 * SMS_PRICE)

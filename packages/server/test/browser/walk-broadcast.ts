@@ -130,6 +130,11 @@ async function pauseAndCancel(page: Page, { url, key }: Place, name: string): Pr
   await page.getByText('must be name = value').waitFor()
   await page.getByLabel('Attributes').fill('time_zone = Europe/Berlin')
   await page.getByLabel('Name', { exact: true }).fill('Later')
+  // A look at another page loses nothing.
+  await page.getByRole('link', { name: 'All broadcasts' }).click()
+  await page.getByRole('link', { name: 'New broadcast' }).first().click()
+  strictEqual(await page.getByLabel('Name', { exact: true }).inputValue(), 'Later')
+  strictEqual(await page.getByLabel('Value of offer').inputValue(), 'Tea')
   await page.getByLabel('Begin').selectOption('recipient')
   await page.getByLabel('Date and time').fill(nineOn(2))
   await page

@@ -211,9 +211,11 @@ export const broadcastResults = z
     delivered: count,
     read: count,
     failed: count,
-    failures: z
-      .array(z.object({ error_code: z.string().nullable(), count }))
-      .meta({ description: 'The failed messages by reason, the most frequent first, at most 20.' }),
+    canceled: count.meta({ description: 'The part of `failed` that was canceled.' }),
+    failures: z.array(z.object({ error_code: z.string().nullable(), count })).meta({
+      description:
+        'The failed messages by reason, the most frequent first, at most 20, without canceled ones.',
+    }),
     unsubscribed: count.meta({
       description: 'Recipients that opted out of the channel since the broadcast began.',
     }),
@@ -326,7 +328,8 @@ export const broadcasts = {
     ...changed,
     path: '/api/v1/broadcasts/:id/pause',
     summary: 'Pause a broadcast',
-    description: 'Messages that were accepted are still sent.',
+    description:
+      'Messages that were accepted are still sent, also those that wait for their time: a cancellation takes them back.',
   }),
   resume: endpoint({
     ...changed,

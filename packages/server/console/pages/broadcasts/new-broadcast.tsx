@@ -17,7 +17,7 @@ import { api, fieldError } from '../../shell/api.ts'
 import { count, credits, exactTime } from '../../shell/format.ts'
 import { useLoad } from '../../shell/load.ts'
 import { go, query } from '../../shell/router.ts'
-import { mode } from '../../shell/session.ts'
+import { mode, session } from '../../shell/session.ts'
 import { missingFor } from '../bulks/recipients.ts'
 import { type Fault, filled } from '../compose/draft.ts'
 import { keyFor, used } from '../compose/idempotency.ts'
@@ -49,6 +49,11 @@ const EMPTY: Draft = {
   ...{ name: '', channel: '', locale: '', values: {}, tags: '', without: '', attributes: '' },
   ...{ begin: '', at: '', rate: '', from: '' },
 }
+
+/** A broadcast that was not created: it is there again when the person comes back to the page. */
+let kept: { by: string; template: string; draft: Draft } | null = null
+
+const person = () => `${session.value?.user.id} ${session.value?.workspace_id}`
 
 function NewBroadcast() {
   const load = useLoad(async (signal) => {
@@ -90,7 +95,8 @@ function NewBroadcast() {
 }
 
 function ChooseTemplate({ templates }: { templates: readonly Published[] }) {
-  const asked = query.value.get('template')
+  const before = kept?.by === person() ? kept : null
+  const asked = query.value.get('template') ?? before?.template
   const [name, setName] = useState(
     (templates.find((one) => one.name === asked) ?? templates[0])?.name ?? '',
   )
@@ -99,7 +105,11 @@ function ChooseTemplate({ templates }: { templates: readonly Published[] }) {
     (signal) => api.templates.version(name, String(version), { signal }).then((one) => one.version),
     [name, version],
   )
-  const [draft, setDraft] = useState(EMPTY)
+  const [draft, setDraft] = useState(before?.template === name ? before.draft : EMPTY)
+  const change = (next: Draft, template = name) => {
+    setDraft(next)
+    kept = { by: person(), template, draft: next }
+  }
   const choice = (
     <Select
       label="Template"
@@ -108,13 +118,13 @@ function ChooseTemplate({ templates }: { templates: readonly Published[] }) {
       options={templates.map((one) => [one.name, one.name])}
       onInput={(one) => {
         setName(one)
-        setDraft({ ...draft, channel: '', locale: '', values: {} })
+        change({ ...draft, channel: '', locale: '', values: {} }, one)
       }}
     />
   )
   return (
     <Loaded of={load}>
-      {(template) => <Form key={name} {...{ template, choice, draft, setDraft }} />}
+      {(template) => <Form key={name} {...{ template, choice, draft }} setDraft={change} />}
     </Loaded>
   )
 }
@@ -251,6 +261,7 @@ function Form({
         idempotencyKey: keyFor(request),
       })
       used(request)
+      kept = null
       go(`/broadcasts/${broadcast.id}`)
     } catch (failure) {
       setError(failure)

@@ -23,7 +23,8 @@ import { BroadcastState, Departures, isOpen, Turns, titleOf, useProgress } from 
 
 /** What a pause needs; absent: what the service says. */
 const PAUSES: Partial<Record<NonNullable<Broadcast['pause']>['reason'], string>> = {
-  requested: 'Accepted messages are still sent. Continue goes on with the next contact.',
+  requested:
+    'Accepted messages are still sent, also those that wait for their time: only Cancel takes them back. Continue goes on with the next contact.',
   insufficient_credits:
     'The credits or the limit of the day are used up. Buy credits or wait, then continue.',
   credential:
@@ -79,14 +80,15 @@ export function OneBroadcast({ id }: { id: string }) {
 
 function Results({ broadcast, results }: { broadcast: Broadcast; results: BroadcastResults }) {
   const { counts, credits_used, id } = broadcast
-  const { queued, sent, delivered, read, failed, unsubscribed } = results
+  const { queued, sent, delivered, read, failed, canceled, unsubscribed } = results
   const left = counts.suppressed + counts.no_address + counts.rejected
   const figures = [
     ['Accepted', counts.accepted, ''],
     ['Waiting', queued, 'queued'],
     ['Sent', sent, 'sent'],
     ['Delivered', delivered + read, 'delivered'],
-    ['Failed or canceled', failed, 'failed'],
+    ['Failed', failed - canceled, 'failed'],
+    ['Canceled', canceled, 'canceled'],
   ] as const
   return (
     <section class="card stack" aria-label="Results">
