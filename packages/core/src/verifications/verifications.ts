@@ -4,8 +4,8 @@ import type { Actor } from '../audit/entry.ts'
 import type { BodyIn, Data, Form, QueryIn } from '../contract/endpoints/endpoint.ts'
 import type {
   CodeVerification,
-  verifications as endpoints,
   ExternalCode,
+  verifications as endpoints,
   VerificationStats,
 } from '../contract/resources/verifications.ts'
 import type { IdempotentResult } from '../messages/acceptance.ts'
