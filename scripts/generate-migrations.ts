@@ -4,6 +4,9 @@
  *   npm run db:generate [name]           from the changes of the table definitions
  *   npm run db:generate -- --custom name  empty files, for changes that a table definition cannot express
  *
+ * A new migration gets an entry in migrations/kinds.json. Write there what it does, and `must_stop` if servers of the version
+ * before cannot run beside it for a reason that its statements do not show.
+ *
  * drizzle-kit supports neither STRICT nor WITHOUT ROWID. Every new SQLite table becomes STRICT here, because a column
  * of a plain table would store 0.1 in place of whole micro-credits. Narrow tables that are read by their key become
  * WITHOUT ROWID, which saves one of two trees to write.
@@ -14,6 +17,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { dialects } from '../packages/core/src/rows/dialect.ts'
 import { tables } from '../packages/core/src/rows/tables.ts'
+import { changesOf } from '../packages/core/src/storage/migration-changes.ts'
 
 const core = fileURLToPath(new URL('../packages/core', import.meta.url))
 const kit = join(core, 'node_modules/drizzle-kit/bin.cjs')
@@ -104,3 +108,21 @@ for (const file of readdirSync(folder).filter((entry) => entry.endsWith('.sql'))
   )
   if (strict !== text) writeFileSync(path, strict)
 }
+
+const kindsFile = join(core, 'migrations/kinds.json')
+const kinds = JSON.parse(readFileSync(kindsFile, 'utf8')) as Record<string, object>
+const journal = readFileSync(join(core, 'migrations/postgres/meta/_journal.json'), 'utf8')
+for (const { tag } of (JSON.parse(journal) as { entries: { tag: string }[] }).entries) {
+  if (kinds[tag]) continue
+  const statements = ['sqlite', 'postgres'].flatMap((engine) =>
+    readFileSync(join(core, `migrations/${engine}/${tag}.sql`), 'utf8').split(
+      '--> statement-breakpoint',
+    ),
+  )
+  const breaks = changesOf(statements).some((change) => change.breaks !== null)
+  kinds[tag] = {
+    does: tag.slice(5).replaceAll('_', ' '),
+    older_servers: breaks ? 'must_stop' : 'may_run',
+  }
+}
+writeFileSync(kindsFile, `${JSON.stringify(kinds, null, 2)}\n`)

@@ -154,7 +154,7 @@ async function emptied(postgres: Postgres, { violations }: Play): Promise<void> 
 async function cut(postgres: Postgres, chance: Random) {
   for (let i = 0; i < CUTS; i++) {
     const sessions = await postgres.query<{ pid: number }>(
-      "select pid from pg_stat_activity where application_name = 'svc' order by pid",
+      "select pid from pg_stat_activity where application_name like 'svc/%' order by pid",
     )
     const pids = sessions.filter(() => chance.percent(50)).map(({ pid }) => pid)
     await postgres.query(`select pg_terminate_backend(pid) from unnest('{${pids}}'::int[]) pid`)

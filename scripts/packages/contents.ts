@@ -61,5 +61,5 @@ function dataOf({ name }: Tarball['manifest']): string[] {
       ...steps.filter((file) => file.endsWith('.sql')).map((file) => `${folder}/${file}`),
     ]
   })
-  return ['data/common-passwords.txt', ...migrations]
+  return ['data/common-passwords.txt', 'migrations/kinds.json', ...migrations]
 }

@@ -46,9 +46,16 @@ export { type DecodedCore, decodedOf } from './core.ts'
 export type { Booked } from './credits/ledger-lines.ts'
 export { LEDGER_CSV_HEADER, ledgerCsvLine, ledgerJsonLine } from './credits/ledger-lines.ts'
 export { closeConnections, stopListening } from './http/close-gracefully.ts'
+export type { MigrateDatabaseOptions } from './maintenance/archive/database.ts'
 export { type ExportOptions, exportArchive } from './maintenance/archive/export-archive.ts'
 export type { MoveReport, OnProgress, TableSum } from './maintenance/archive/format.ts'
 export { type ImportOptions, importArchive } from './maintenance/archive/import-archive.ts'
+export {
+  type MigrationPlan,
+  type PlannedMigration,
+  planMigrations,
+  type TableWork,
+} from './maintenance/archive/migration-plan.ts'
 export { migrateDatabase, migrationStatus } from './maintenance/archive/open.ts'
 export { type BackupOptions, backupDatabase } from './maintenance/backup/backup.ts'
 export type { CheckOptions } from './maintenance/backup/check-backup.ts'

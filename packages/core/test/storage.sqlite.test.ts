@@ -747,7 +747,9 @@ describe('SQLite alone', () => {
       await storage.close()
       opened.pop()
       const connection = raw()
-      connection.prepare("insert into svc_migrations values ('of the future', 0)").run()
+      connection
+        .prepare("insert into svc_migrations (hash, applied_at) values ('of the future', 0)")
+        .run()
       expect(() => openSqlite(file, runtime)).toThrow(
         'the database was made by a newer version of svc; install that version, or restore an older backup',
       )

@@ -1,7 +1,10 @@
 import { CommanderError } from 'commander'
 
-/** 1: the command failed. 2: the usage or the configuration is wrong. 3: the server cannot be reached. */
-type ExitCode = 1 | 2 | 3
+/**
+ * 1: the command failed. 2: the usage or the configuration is wrong. 3: the server cannot be reached. 4: an upgrade needs that
+ * servers are stopped.
+ */
+type ExitCode = 1 | 2 | 3 | 4
 
 /** The failure of a command. The message is one line and says what to do. */
 export class Failure extends Error {

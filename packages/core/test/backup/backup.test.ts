@@ -290,7 +290,9 @@ describe('a restore', () => {
     const newer = join(folder, 'newer.db')
     copyFileSync(file, newer)
     const connection = new Sqlite(newer)
-    connection.exec("insert into svc_migrations values ('of the future', 0); drop table svc_backup")
+    connection.exec(
+      "insert into svc_migrations (hash, applied_at) values ('of the future', 0); drop table svc_backup",
+    )
     connection.close()
     await expect(restore(newer, { unsealed: true })).rejects.toMatchObject({ code: 'newer' })
     expect(readFileSync(database).equals(before)).toBe(true)

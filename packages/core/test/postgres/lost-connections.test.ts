@@ -23,7 +23,7 @@ describe('connections that are lost', () => {
    */
   async function cut({ wait_ms = 10_000 } = {}): Promise<number> {
     const { rowCount } = await other.query(
-      "select pg_terminate_backend(pid, $1) from pg_stat_activity where application_name = 'svc' and datname = current_database()",
+      "select pg_terminate_backend(pid, $1) from pg_stat_activity where application_name like 'svc/%' and datname = current_database()",
       [wait_ms],
     )
     return rowCount ?? 0

@@ -11,7 +11,7 @@ describe('a database that takes no writes, as after a failover to a standby', ()
     const { rows } = await owner.query('select current_database() as name')
     await owner.query(`alter database ${rows[0].name} set default_transaction_read_only = ${is}`)
     await owner.query(
-      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'svc'",
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name like 'svc/%'",
     )
     await owner.end()
   }
@@ -42,7 +42,7 @@ describe('a database that takes no writes, as after a failover to a standby', ()
     )
     const pids = async () => {
       const { rows } = await owner.query(
-        `select pid from pg_stat_activity where datname = current_database() and application_name = 'svc'`,
+        `select pid from pg_stat_activity where datname = current_database() and application_name like 'svc/%'`,
       )
       return new Set(rows.map(({ pid }) => pid))
     }

@@ -24,7 +24,7 @@ export async function checkDatabase(
   const inspect = apart ? operate.inspectDatabaseApart : operate.inspectDatabase
   const findDamage = apart ? operate.findDamageApart : operate.findDamage
   try {
-    const { pending, is_newer, applied } = await migrationStatus(url)
+    const { pending, later, is_newer, applied } = await migrationStatus(url)
     if (is_newer) {
       const advice = 'install that version again, or restore a backup from before the upgrade'
       return unusable(is.error('the database was made by a newer version of svc', advice))
@@ -35,7 +35,8 @@ export async function checkDatabase(
       )
     }
     if (pending.length > 0) {
-      const advice = 'the next start migrates it; back up first: svc backup'
+      const advice =
+        'the next start migrates it; see svc migrate --check, and back up first: svc backup'
       return unusable(is.warning(`the schema is behind by ${pending.join(', ')}`, advice))
     }
     const facts = await inspect(url, { now })
@@ -46,6 +47,10 @@ export async function checkDatabase(
       ...clockFindings(facts, now()),
       ...faultFindings(facts.faults),
     ]
+    if (later.length > 0) {
+      const advice = 'finish the upgrade: start the newer version in place of this one'
+      findings.push(is.warning(`a newer version of svc has added ${later.join(', ')}`, advice))
+    }
     if (serversOf(url).length > 1 && facts.settings.synchronous_standby_names === '') {
       const advice = 'set synchronous_standby_names on the primary'
       const risk = 'no standby is synchronous: a failover loses the last accepted messages'

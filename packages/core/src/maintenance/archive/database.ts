@@ -1,3 +1,4 @@
+import type { Log } from '../../runtime/runtime.ts'
 import type { MigrationStatus } from '../../storage/migrations.ts'
 import type { ArchiveTable } from './tables.ts'
 
@@ -21,6 +22,22 @@ export interface TableWriter extends TableReader {
   insert(table: ArchiveTable, rows: readonly Row[]): Promise<void>
 }
 
+/** What a migration of a database has to consider. */
+export interface DatabaseLoad {
+  /** The approximate number of rows of each table. */
+  rows: ReadonlyMap<string, number>
+  /** The sessions of servers of older versions on PostgreSQL; 1 while any server runs on a SQLite file. */
+  older_sessions: number
+}
+
+/** Options of a migration. */
+export interface MigrateDatabaseOptions {
+  /** Receives what runs, in texts for operators. */
+  log?: Pick<Log, 'info' | 'warn'> | undefined
+  /** Runs steps that servers of older versions do not survive even while such servers are connected (PostgreSQL). */
+  force?: boolean | undefined
+}
+
 /**
  * The functions of an engine that move a whole database. No connection stays open between two calls, and no work is
  * dispatched.
@@ -29,11 +46,13 @@ export interface ArchiveDatabase {
   readonly engine: 'sqlite' | 'postgres'
   /** Returns the state of the schema. Changes nothing. */
   status(): Promise<MigrationStatus>
+  /** Returns the sizes of tables as far as the engine knows them, and what runs on the database. */
+  load(tables: readonly string[]): Promise<DatabaseLoad>
   /**
    * Migrates the database to the program's schema; returns the names of the steps that ran.
-   * @throws Error when a newer version made the database.
+   * @throws Error when a newer version made the database, or servers run that would not survive a step.
    */
-  migrate(): Promise<string[]>
+  migrate(options?: MigrateDatabaseOptions): Promise<string[]>
   /**
    * Reads one consistent snapshot, in constant memory. With `alone`, no server may run on the database and none can
    * start to dispatch meanwhile, so that no request is accepted after the snapshot.

@@ -59,8 +59,10 @@ export async function exportArchive(options: ExportOptions): Promise<MoveReport>
  * @throws Error unless the schema is the program's.
  */
 async function assertCurrent(database: ArchiveDatabase): Promise<string[]> {
-  const { applied, pending, is_newer } = await database.status()
-  if (is_newer) throw refusal('newer', 'the database was made by a newer version of svc')
+  const { applied, pending, later, is_newer } = await database.status()
+  // An archive has the columns that this program knows, so it would lose the others.
+  if (is_newer || later.length > 0)
+    throw refusal('newer', 'the database was made by a newer version of svc')
   if (applied.length === 0)
     throw refusal('not_found', 'the database is none of svc: it has no tables')
   const [next] = pending

@@ -1,6 +1,6 @@
 import { readDatabaseUrl } from '../../storage/database-url.ts'
 import type { MigrationStatus } from '../../storage/migrations.ts'
-import type { ArchiveDatabase } from './database.ts'
+import type { ArchiveDatabase, MigrateDatabaseOptions } from './database.ts'
 
 /**
  * The database of a URL as the source or target of a move; loads only the engine of the URL.
@@ -25,9 +25,14 @@ export async function migrationStatus(url: string): Promise<MigrationStatus> {
 }
 
 /**
- * Brings a database to this program's schema, creating a missing SQLite file. Returns the steps that ran.
- * @throws Error when a newer version made it; `in_use` when steps are missing and a server runs on the SQLite file.
+ * Brings a database to this program's schema, creating a missing SQLite file. Returns the steps that ran. A killed
+ * migration continues with the next call.
+ * @throws Error when a newer version made it; `in_use` when steps are missing and a server runs on the SQLite file;
+ *   `older_servers` without `force` when a step needs that the servers of older versions on PostgreSQL are stopped.
  */
-export async function migrateDatabase(url: string): Promise<string[]> {
-  return (await openArchiveDatabase(url)).migrate()
+export async function migrateDatabase(
+  url: string,
+  options: MigrateDatabaseOptions = {},
+): Promise<string[]> {
+  return (await openArchiveDatabase(url)).migrate(options)
 }

@@ -2,8 +2,10 @@ import { migrationsOf, statusOf } from '../../storage/migrations.ts'
 import {
   appliedIn,
   applyMigrations,
+  countOlderSessions,
   MIGRATION_LOCK,
   migrate,
+  rowsOf,
 } from '../../storage/postgres/engine/migrate.ts'
 import type { Run } from '../../storage/postgres/engine/transaction.ts'
 import { refusal } from '../refusal.ts'
@@ -23,9 +25,15 @@ export function postgresArchive(url: string): ArchiveDatabase {
     engine: 'postgres',
     status: () =>
       onSession(url, APPLICATION, async (run) =>
-        statusOf(migrationsOf('postgres'), (await appliedIn(run)) ?? new Set()),
+        statusOf(migrationsOf('postgres'), (await appliedIn(run)) ?? new Map()),
       ),
-    migrate: () => onPool(url, APPLICATION, migrate),
+    load: (tables) =>
+      onSession(url, APPLICATION, async (run) => {
+        const rows = new Map<string, number>()
+        for (const table of tables) rows.set(table, await rowsOf(run, table))
+        return { rows, older_sessions: await countOlderSessions(run) }
+      }),
+    migrate: (options) => onPool(url, APPLICATION, (pool, other) => migrate(pool, other, options)),
     read: ({ alone }, work) =>
       onSession(
         url,
@@ -97,7 +105,7 @@ async function keepServersOut(run: Run): Promise<void> {
 async function othersOn(run: Run): Promise<number> {
   const { rows } = await run(
     `select count(*)::int as others from pg_stat_activity
-     where datname = current_database() and application_name = 'svc'`,
+     where datname = current_database() and application_name ~ '^svc(/|$)'`,
   )
   return rows[0]?.others
 }

@@ -33,8 +33,21 @@ export function sqliteArchive(file: string): ArchiveDatabase {
   return {
     engine: 'sqlite',
     async status() {
-      if (!existsSync(file)) return statusOf(migrationsOf('sqlite'), new Set())
+      if (!existsSync(file)) return statusOf(migrationsOf('sqlite'), new Map())
       return using(look(file), async (connection) => status(connection))
+    },
+    async load(tables) {
+      const rows = new Map<string, number>()
+      if (!existsSync(file)) return { rows, older_sessions: 0 }
+      return using(look(file), async (connection) => {
+        const known = connection.prepare('select 1 from sqlite_schema where name = ?')
+        for (const table of tables) {
+          if (known.get(table) === undefined) continue
+          const count = connection.prepare(`select count(*) from "${table}"`).pluck().get()
+          rows.set(table, count as number)
+        }
+        return { rows, older_sessions: isServed(file) ? 1 : 0 }
+      })
     },
     async migrate() {
       const { pending, is_newer } = await this.status()
@@ -108,6 +121,17 @@ async function using<T>(
 
 function assertThere(file: string): void {
   if (!existsSync(file)) throw refusal('not_found', `there is no database at ${file}`)
+}
+
+function isServed(file: string): boolean {
+  if (!existsSync(`${file}-dispatch`)) return false
+  try {
+    takeLock(file).close()
+    return false
+  } catch (error) {
+    if ((error as { code?: string }).code === 'in_use') return true
+    throw error
+  }
 }
 
 function takeLock(file: string): Connection {

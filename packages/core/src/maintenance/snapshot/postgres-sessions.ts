@@ -12,12 +12,12 @@ export const silent = { debug() {}, info() {}, warn() {}, error() {} }
 export async function onPool<T>(
   url: string,
   application: string,
-  work: (pool: Pool) => Promise<T>,
+  work: (pool: Pool, other: Pool) => Promise<T>,
 ): Promise<T> {
   const named = `${url}${url.includes('?') ? '&' : '?'}application_name=${application}`
   const connections = await connect(named, { log: silent })
   try {
-    return await work(connections.slow)
+    return await work(connections.slow, connections.cold)
   } catch (error) {
     throw withoutData(error)
   } finally {

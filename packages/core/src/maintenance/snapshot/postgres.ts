@@ -13,7 +13,7 @@ export function onPostgresSnapshot<T>(
     await run('begin isolation level repeatable read read only')
     await run('set local idle_in_transaction_session_timeout = 0')
     await run('set local statement_timeout = 0')
-    assertReadable(statusOf(migrationsOf('postgres'), (await appliedIn(run)) ?? new Set()))
+    assertReadable(statusOf(migrationsOf('postgres'), (await appliedIn(run)) ?? new Map()))
     return work(snapshotOn(run))
   })
 }

@@ -72,7 +72,8 @@ export const REPLICA_MAX_LAG_MS = 250
 
 /**
  * Opens a PostgreSQL database as storage, migrating it as needed. Any number of processes may have it open.
- * @throws Error in one line when the database cannot be reached, would lose data, or was made by a newer version.
+ * @throws Error in one line when the database cannot be reached, would lose data, was made by a newer version, or needs a
+ *   migration that running servers of an older version would not survive.
  */
 export async function openPostgres(
   url: string,
@@ -96,7 +97,7 @@ export async function openPostgres(
   const connections = await connect(url, { log, answer_max_ms, direct_url, replica_urls })
   const { hot, cold, lone, slow } = connections
   try {
-    await migrate(slow)
+    await migrate(slow, cold, { log })
   } catch (error) {
     await connections.end()
     throw error

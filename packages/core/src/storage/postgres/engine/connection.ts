@@ -5,6 +5,7 @@ import { isLoopback } from '../../../contract/fields/client-network.ts'
 import type { Log } from '../../../runtime/runtime.ts'
 import { within } from '../../../runtime/within.ts'
 import { serversOf } from '../../database-url.ts'
+import { migrationsOf } from '../../migrations.ts'
 import { parsers } from './database.ts'
 import { textOf, withoutPassword } from './failure.ts'
 import type { ReplicaPlace } from './replicas.ts'
@@ -260,7 +261,8 @@ function readUrl(url: string, option = 'database_url'): Place {
   const configs = serversOf(url).map((connectionString): pg.ClientConfig => {
     return {
       connectionString,
-      application_name: 'svc',
+      // A newer version counts the sessions of older versions by this name.
+      application_name: `svc/${migrationsOf('postgres').length}`,
       keepAlive: true,
       pipeline: true,
       types: parsers,

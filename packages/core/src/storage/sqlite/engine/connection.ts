@@ -12,7 +12,7 @@ import {
 import { createRequire } from 'node:module'
 import type Database from 'better-sqlite3'
 import type { Durability } from '../../database-url.ts'
-import { migrationsOf, pending } from '../../migrations.ts'
+import { type AppliedStep, migrationsOf, pending } from '../../migrations.ts'
 
 export type Connection = Database.Database
 
@@ -227,25 +227,77 @@ export function takeDispatchLock(file: string): Connection {
  */
 export function migrate(connection: Connection, count?: number): string[] {
   const apply = connection.transaction(() => {
-    connection.exec(
-      'create table if not exists svc_migrations (hash text primary key, applied_at integer not null) strict',
-    )
-    const note = connection.prepare('insert into svc_migrations (hash, applied_at) values (?, ?)')
     const all = migrationsOf('sqlite')
     const wanted = new Set(all.slice(0, count))
     const missing = pending(all, appliedIn(connection)).filter((each) => wanted.has(each))
-    for (const migration of missing) {
-      for (const statement of migration.sql) connection.exec(statement)
-      note.run(migration.hash, migration.folderMillis)
+    if (missing.length === 0) return []
+    prepareTable(connection)
+    const note = connection.prepare(
+      'insert into svc_migrations (hash, applied_at, name, is_compatible) values (?, ?, ?, ?)',
+    )
+    for (const { sql, hash, folderMillis, name, is_compatible } of missing) {
+      for (const statement of sql) connection.exec(statement)
+      note.run(hash, folderMillis, name, Number(is_compatible))
     }
     return missing.map(({ name }) => name)
   })
   return apply.immediate()
 }
 
-/** The hashes of the steps of a database; none for a new database. */
-export function appliedIn(connection: Connection): Set<string> {
-  const known = connection.prepare("select 1 from sqlite_schema where name = 'svc_migrations'")
-  if (known.get() === undefined) return new Set()
-  return new Set(connection.prepare('select hash from svc_migrations').pluck().all() as string[])
+/**
+ * As `migrate`, for a file on which a server may run.
+ * @throws Error also when a step is missing that a running server would not survive.
+ */
+export function migrateFile(connection: Connection, file: string): void {
+  const applied = appliedIn(connection)
+  const missing = pending(migrationsOf('sqlite'), applied)
+  const breaking = missing.find(({ is_compatible }) => !is_compatible)
+  const lock = applied.size > 0 && breaking ? takeLockFor(breaking.name, file) : null
+  try {
+    migrate(connection)
+  } finally {
+    lock?.close()
+  }
+}
+
+function takeLockFor(step: string, file: string): Connection {
+  try {
+    return takeDispatchLock(file)
+  } catch (error) {
+    const { message, cause } = error as Error
+    throw new Error(`${message}, and would not survive ${step}: stop it first`, { cause })
+  }
+}
+
+function prepareTable(connection: Connection): void {
+  connection.exec(
+    'create table if not exists svc_migrations (hash text primary key, applied_at integer not null) strict',
+  )
+  if (migrationColumns(connection).has('name')) return
+  connection.exec('alter table svc_migrations add column name text')
+  connection.exec('alter table svc_migrations add column is_compatible integer not null default 0')
+}
+
+function migrationColumns(connection: Connection): Set<string> {
+  const names = connection.prepare("select name from pragma_table_info('svc_migrations')")
+  return new Set(names.pluck().all() as string[])
+}
+
+/** The steps of a database; none for a new database. */
+export function appliedIn(connection: Connection): Map<string, AppliedStep> {
+  const columns = migrationColumns(connection)
+  if (columns.size === 0) return new Map()
+  const rows = connection
+    .prepare(
+      columns.has('name')
+        ? 'select hash, name, is_compatible from svc_migrations'
+        : 'select hash, null as name, 0 as is_compatible from svc_migrations',
+    )
+    .all() as { hash: string; name: string | null; is_compatible: number }[]
+  return new Map(
+    rows.map((row) => [
+      row.hash,
+      { ...row, is_compatible: row.is_compatible === 1, indexes_missing: [] },
+    ]),
+  )
 }

@@ -24,7 +24,7 @@ import { prepareClaimMessages } from '../verbs/claim-messages.ts'
 import { prepareRecordDeliveries } from '../verbs/record-deliveries.ts'
 import { prepareReschedule } from '../verbs/reschedule.ts'
 import { prepareSettle } from '../verbs/settle.ts'
-import { CACHE_KIB, type Connection, connect, migrate, takeDispatchLock } from './connection.ts'
+import { CACHE_KIB, type Connection, connect, migrateFile, takeDispatchLock } from './connection.ts'
 
 import { type Query, queryOver } from './query.ts'
 import { namesOf, selectFrom } from './rows.ts'
@@ -95,7 +95,7 @@ export function openEngine(
   },
 ): Engine {
   const connection = connect(file, { durability })
-  migrate(connection)
+  migrateFile(connection, file)
   // By default, the pages that a savepoint may restore go to a new file of the system's temporary folder as soon as they
   // exceed 64 KiB. A migration may sort a whole table, and keeps the default.
   connection.pragma('temp_store = MEMORY')
