@@ -10,6 +10,7 @@ import { newFolder, svc, svcJson } from './svc.ts'
 const STEPS = migrationsOf('sqlite').map(({ name }) => name)
 /** Older servers do not survive this step; the next one only adds columns. */
 const CANCELED = STEPS.indexOf('0046_canceled')
+const TEXTS = '0047_marketing_texts'
 
 /** What the next version could add, without and with need to stop older servers. */
 const COLUMNS = [
@@ -108,7 +109,7 @@ describe.each([
       code: 0,
       stdout: "The database has this program's schema.\n",
     })
-    await database.run(`delete from svc_migrations where name > '0046_z'`)
+    await database.run(`delete from svc_migrations where name = '${TEXTS}'`)
     const { code, stdout } = await check()
     expect(code).toBe(0)
     expect(stdout).toContain(
@@ -117,7 +118,7 @@ describe.each([
     expect(stdout).toMatch(/Servers of the version before may run during these migrations/)
     expect(await svcJson(['migrate', '--check'], at())).toMatchObject({
       needs_stop: false,
-      pending: STEPS.slice(CANCELED + 1).map((name) => ({ name, older_servers: 'may_run' })),
+      pending: [{ name: TEXTS, older_servers: 'may_run' }],
     })
   })
 
@@ -125,12 +126,10 @@ describe.each([
     expect((await check()).code).toBe(0)
     await database.atSteps(CANCELED)
     const found = await check()
-    expect(found).toMatchObject({
-      code: 4,
-      stderr:
-        'svc: stop all servers before the upgrade, because older servers do not survive 0046_canceled; ' +
-        'no server of an older version is connected now\n',
-    })
+    expect(found.code).toBe(4)
+    expect(found.stderr).toMatch(
+      /^svc: stop all servers before the upgrade, because older servers do not survive 0046_canceled.*; no server of an older version is connected now\n$/,
+    )
     expect(found.stdout).toMatch(/^0046_canceled\tmust stop\tcounts canceled messages/m)
     const before = await svcJson<{ applied: string[] }>(['migrate', '--check'], at()).catch(String)
     expect(before).toMatch(/ended with 4/)
