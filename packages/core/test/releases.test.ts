@@ -66,8 +66,11 @@ const cases = RELEASES.flatMap((release) =>
   ['SQLite', 'PostgreSQL'].map((engine) => ({ release, engine })),
 )
 
-it('there is a release to upgrade from', () => {
-  expect(RELEASES).toContain('0.1.0')
+it('there are releases to upgrade from, and schemas between them', () => {
+  // Their last migrations: 6, 21, 36 and 46.
+  for (const name of ['0.1.0', '0.1.0-0021', '0.1.0-0036', '0.1.0-0046']) {
+    expect(RELEASES).toContain(name)
+  }
 })
 
 describe.each(cases)('the database of $release on $engine', ({ release, engine }) => {
