@@ -26,6 +26,7 @@ const HEAVY: Record<string, RegExp> = {
   argon2: /^core\/workspaces\/password\.ts$/,
   'better-sqlite3': /^core\/storage\/sqlite/,
   ink: /^cli\/views\//,
+  juice: /^core\/templates\/inline-css-thread\.ts$/,
   nodemailer: /^core\/providers\//,
   pg: /^core\/storage\/postgres/,
   piscina: /^core\/dispatch\/pool\.ts$/,

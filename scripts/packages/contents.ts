@@ -15,7 +15,8 @@ const BUILT_AT = [`"${ROOT}`, `'${ROOT}`, `file://${ROOT}`]
 /** Bytes. About half more than the current size: a larger package contains a mistake, or needs a decision. */
 const SIZE_MAX: Readonly<Record<string, number>> = {
   '@svc/client': 180_000,
-  '@svc/core': 2_500_000,
+  // 2.8 MB: the copied parts of juice and their source map take 275 kB; installed, its 33 packages took 7.6 MB.
+  '@svc/core': 3_000_000,
   // 803 kB: the source maps take half, and the console 165 kB, since each of its files is there with and without Brotli.
   '@svc/server': 900_000,
   // 250 kB: everything is there as an ES module and in CommonJS.

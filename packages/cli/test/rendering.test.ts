@@ -20,6 +20,10 @@ beforeAll(async () => {
     postal_address: 'Żółw & Co\nMain Street 1',
     sms_opt_out_text: 'STOP to end',
   })
+  const html = `<html><head><style>p{color:red}</style></head><body>{{content}}<p>{{name}}</p></body></html>`
+  const variants = [{ channel: 'email' as const, locale: 'de', content: { html } }]
+  await client.templates.create({ name: 'brand', category: 'layout', variants })
+  await client.templates.publish('brand', {})
 })
 afterAll(async () => {
   await server.close()
@@ -40,7 +44,9 @@ const CONTENTS = {
   sms: { text: TEXT },
   email: {
     subject: TEXT,
-    html: `<html><body><p>${TEXT}</p><ul><li>a &amp; b</li></ul></body></html>`,
+    preview_text: TEXT,
+    layout: 'brand',
+    html: `<p>${TEXT}</p><ul><li>a &amp; b</li></ul>`,
   },
   whatsapp: { text: TEXT },
 }
@@ -112,7 +118,10 @@ test.each(['sms', 'email', 'whatsapp'] as const)(
       expect([way, content]).toEqual([way, direct])
     expect(direct).toContain('Hi Asha')
     if (channel === 'sms') expect(direct).toContain('STOP to end')
-    if (channel === 'email') expect(direct).toContain('Main Street 1')
+    if (channel === 'email') {
+      expect(direct).toContain('Main Street 1')
+      expect(direct).toContain('<p style=\\"color: red;\\">Asha O&#39;Neil &lt;b&gt;</p>')
+    }
     // The price of the preview is that of the message.
     const { message } = await client.messages.get(messages[0]?.id ?? '')
     expect(shown.preview.credits_needed).toBe(message.credits_used)

@@ -276,6 +276,44 @@ test.each(['react-email', 'mjml'])(
   },
 )
 
+test('a layout is pushed with the mails that use it, and both are pulled as they were', async () => {
+  const files = {
+    'brand/template.md': '---\ncategory: layout\ndefault_locale: en\n---\n\n',
+    'brand/email.en.html': '<i>Brand</i>{{content}}\n',
+    'parcel/template.md': '---\ncategory: transactional\ndefault_locale: en\n---\n\n',
+    'parcel/email.en.html':
+      '---\nsubject: Your parcel\nlayout: brand\npreview_text: It waits for {{name|you}}\n---\n<p>Hi {{name|there}}</p>\n',
+  }
+  write(dir, files)
+  expect(await templates('push', dir)).toMatchObject({ code: 0 })
+  const sent = await client.messages.send({
+    ...{ to: 'delivered@sandbox.svc', channel: 'email' },
+    template: { name: 'parcel', variables: { name: 'Asha' } },
+  })
+  const { content } = (await client.messages.get(sent.message_id)).message as {
+    content: { html: string; text: string }
+  }
+  expect(content.html).toMatch(/^<div style="display:none[^>]*>It waits for Asha /)
+  expect(content.html).toMatch(/<\/div><i>Brand<\/i><p>Hi Asha<\/p>$/)
+  expect(content.text).toBe('Brand\n\nHi Asha')
+
+  write(dir, { 'brand/email.en.html': '<b>New</b>{{content}}\n' })
+  const check = await templates('push', dir, '--check')
+  expect(check.stdout).toBe(
+    'updated\tbrand\tvariants\tversion 2, published\nunchanged\tparcel\t\tversion 2, published\n',
+  )
+  await templates('push', dir)
+  expect((await client.templates.get('parcel')).template.version).toBe(2)
+  const other = newFolder()
+  expect(await templates('pull', other.path, 'brand', 'parcel')).toMatchObject({ code: 0 })
+  for (const [file, text] of Object.entries(files)) {
+    const expected = file === 'brand/email.en.html' ? '<b>New</b>{{content}}\n' : text
+    expect(readFileSync(join(other.path, file), 'utf8'), file).toBe(expected)
+  }
+  other.remove()
+  expect((await templates('diff', dir)).code).toBe(0)
+})
+
 test('show, versions, publish and delete work on one template', async () => {
   write(dir, ORDER)
   await templates('push', dir)
@@ -310,8 +348,11 @@ test('any template is the same after its files were written and read', async () 
     sms: fc.record({ text: filled }),
     voice: fc.record({ text: filled, language: filled }, { requiredKeys: ['text'] }),
     email: fc.record(
-      { subject: filled, html: filled, text: filled, tags: fc.array(filled, { maxLength: 2 }) },
-      { requiredKeys: ['subject', 'html'] },
+      {
+        ...{ subject: filled, html: filled, text: filled, layout: filled, preview_text: filled },
+        ...{ inline_css: fc.boolean(), tags: fc.array(filled, { maxLength: 2 }) },
+      },
+      { requiredKeys: ['html'] },
     ),
     whatsapp: fc.record({ template: fc.record({ name: filled, language: filled }) }),
   }
@@ -325,7 +366,7 @@ test('any template is the same after its files were written and read', async () 
   const template = fc.record({
     name: fc.constant('a.b-c_1'),
     description: text,
-    category: fc.constantFrom('marketing', 'transactional'),
+    category: fc.constantFrom('marketing', 'transactional', 'layout'),
     default_locale: fc.constantFrom('en', 'no', '1e3'),
     variables: fc.array(fc.record({ name: filled, type: fc.constant('text'), fallback: text }), {
       maxLength: 2,

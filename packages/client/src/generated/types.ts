@@ -547,7 +547,8 @@ export interface ListedTemplate {
   id: string
   name: string
   description: string | null
-  category: 'marketing' | 'transactional'
+  /** What the messages are for. A `layout` is sent by no message: it is the HTML around the e-mails of other templates, with `{{content}}` at their place. */
+  category: 'marketing' | 'transactional' | 'layout'
   default_locale: string
   variants: { channel: Channel; locale: string }[]
   /** The latest version, which messages use; null before the first one. */
@@ -563,7 +564,8 @@ export interface ListedTemplate {
 export interface ListedTemplateVersion {
   name: string
   description: string | null
-  category: 'marketing' | 'transactional'
+  /** What the messages are for. A `layout` is sent by no message: it is the HTML around the e-mails of other templates, with `{{content}}` at their place. */
+  category: 'marketing' | 'transactional' | 'layout'
   default_locale: string
   version: number
   published_at: string
@@ -745,7 +747,8 @@ export interface Template {
   id: string
   name: string
   description: string | null
-  category: 'marketing' | 'transactional'
+  /** What the messages are for. A `layout` is sent by no message: it is the HTML around the e-mails of other templates, with `{{content}}` at their place. */
+  category: 'marketing' | 'transactional' | 'layout'
   default_locale: string
   variables: Record<string, unknown>[]
   variants: {
@@ -817,7 +820,8 @@ export type TemplateVariant = {
   channel: 'email'
   locale: string
   content: {
-    subject: string
+    /** Required, except in a layout. */
+    subject?: string
     html?: string
     text?: string
     /** One address or several, to which answers go. */
@@ -826,6 +830,12 @@ export type TemplateVariant = {
     from_address?: string
     headers?: Record<string, string>
     tags?: { name: string; value: string }[]
+    /** The layout around `html`: `default`, or the name of a template of the category `layout`. The latest version of the layout at publishing is used. */
+    layout?: string
+    /** The text that mail programs show beside the subject. It is hidden in the mail, and not in its plain text. */
+    preview_text?: string
+    /** Whether publishing copies the rules of `<style>` into `style` attributes. Default: whether there is a layout. */
+    inline_css?: boolean
   }
 } | {
   channel: 'voice'
@@ -837,7 +847,8 @@ export type TemplateVariant = {
 export interface TemplateVersion {
   name: string
   description: string | null
-  category: 'marketing' | 'transactional'
+  /** What the messages are for. A `layout` is sent by no message: it is the HTML around the e-mails of other templates, with `{{content}}` at their place. */
+  category: 'marketing' | 'transactional' | 'layout'
   default_locale: string
   variables: Record<string, unknown>[]
   variants: {
@@ -2001,7 +2012,8 @@ export interface ReceivedResource {
 export interface TemplatesCreateBody {
   name: string
   description?: string | undefined
-  category?: 'marketing' | 'transactional' | undefined
+  /** What the messages are for. A `layout` is sent by no message: it is the HTML around the e-mails of other templates, with `{{content}}` at their place. */
+  category?: 'marketing' | 'transactional' | 'layout' | undefined
   /** The last locale of the fall-back, which every channel of the template must have. Default: the locale of the first variant. */
   default_locale?: string | undefined
   variables?: {
@@ -2021,7 +2033,8 @@ export interface TemplatesPushBody {
   templates: {
     name: string
     description?: string | undefined
-    category?: 'marketing' | 'transactional' | undefined
+    /** What the messages are for. A `layout` is sent by no message: it is the HTML around the e-mails of other templates, with `{{content}}` at their place. */
+    category?: 'marketing' | 'transactional' | 'layout' | undefined
     /** The last locale of the fall-back, which every channel of the template must have. Default: the locale of the first variant. */
     default_locale?: string | undefined
     variables?: {
@@ -2048,7 +2061,8 @@ export interface TemplatesPreviewBody {
   version?: number | undefined
   /** A template that is not stored, in place of `name`. */
   template?: {
-    category?: 'marketing' | 'transactional' | undefined
+    /** What the messages are for. A `layout` is sent by no message: it is the HTML around the e-mails of other templates, with `{{content}}` at their place. */
+    category?: 'marketing' | 'transactional' | 'layout' | undefined
     /** The last locale of the fall-back, which every channel of the template must have. Default: the locale of the first variant. */
     default_locale?: string | undefined
     variables?: {
@@ -2087,7 +2101,8 @@ export interface TemplatesListQuery {
 /** The body of `PUT /api/v1/templates/:name`. */
 export interface TemplatesUpdateBody {
   description?: string | null | undefined
-  category?: 'marketing' | 'transactional' | undefined
+  /** What the messages are for. A `layout` is sent by no message: it is the HTML around the e-mails of other templates, with `{{content}}` at their place. */
+  category?: 'marketing' | 'transactional' | 'layout' | undefined
   /** The last locale of the fall-back, which every channel of the template must have. Default: the locale of the first variant. */
   default_locale?: string | undefined
   variables?: {

@@ -243,8 +243,10 @@ export const LIMITS = {
   template_push_bytes: 4 * MB,
   /** All versions of a workspace, as JSON in UTF-8. */
   template_versions_bytes: 256 * MB,
-  /** The longest HTML of a template of which a plain text is made: at most 40 ms. */
+  /** The longest HTML of a template of which a plain text is made, or that svc changes: at most 40 ms. */
   template_html_length: 150_000,
+  /** Mail programs show at most 140 characters beside the subject. */
+  template_preview_text_length: 250,
   /** Blocks of a template in one another, and lists of a value in one another. */
   template_depth: 5,
   /** Items of one list of a template's variable. */

@@ -1,5 +1,5 @@
 import type { Channel, Content } from '../contract/resources/content.ts'
-import type { TemplateCategory, TemplateVariable } from '../contract/resources/templates.ts'
+import type { Template, TemplateVariable } from '../contract/resources/templates.ts'
 import type { Dialect } from './dialect.ts'
 
 /** The content of a template for one channel and one locale. */
@@ -12,7 +12,7 @@ export interface StoredVariant {
 export function templateTables(d: Dialect) {
   const columns = () => ({
     description: d.text(),
-    category: d.text().$type<TemplateCategory>().notNull(),
+    category: d.text().$type<Template['category']>().notNull(),
     default_locale: d.text().notNull(),
     variables: d.json<TemplateVariable[]>().notNull(),
     variants: d.json<StoredVariant[]>().notNull(),
@@ -51,7 +51,12 @@ export function templateTables(d: Dialect) {
       ...columns(),
       /** The plain texts of e-mails that have only HTML, indexed by locale. */
       plain_texts: d.json<Record<string, string>>().notNull(),
-      /** The size of the variants and variables as JSON in UTF-8. */
+      /**
+       * The HTML of e-mails that differs from what their author wrote, indexed by locale: with its layout, its preview text
+       * and its CSS in attributes. null: there is none.
+       */
+      htmls: d.json<Record<string, string>>(),
+      /** The size of everything above as JSON in UTF-8. */
       size_bytes: d.int().notNull(),
       published_at: d.time().notNull(),
     },

@@ -38,7 +38,8 @@ export function namesOf(missing: ReadonlySet<string>): string {
 }
 
 /** The fields that recipients read. In addresses and names, braces are plain characters. */
-const FILLED = /^(?:text|html|subject|media\.caption|media\.filename|template\.variables\..+)$/s
+const FILLED =
+  /^(?:text|html|subject|preview_text|media\.caption|media\.filename|template\.variables\..+)$/s
 
 interface Parsing {
   placeholders: number

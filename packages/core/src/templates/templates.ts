@@ -7,7 +7,6 @@ import { pageOf, type Slice, withNext } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { AuditAction } from '../contract/resources/audit.ts'
-import type { EmailContent } from '../contract/resources/content.ts'
 import type {
   templates as endpoints,
   ListedTemplate,
@@ -20,9 +19,10 @@ import type {
 import type { TemplateRow, TemplateVersionRow } from '../rows/rows.ts'
 import type { StoredVariant } from '../rows/templates.ts'
 import { contentTemplate } from '../rules/template.ts'
-import { textOfHtml } from '../rules/text-of-html.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
+import { createCssInliner } from './inline-css.ts'
+import { checkMails, createMails, type Mails } from './mails.ts'
 import { CATEGORY_DEFAULT, marketingTextsOf, previewOf } from './use-template.ts'
 
 /** Stored templates of messages: drafts, and versions that never change. */
@@ -105,6 +105,8 @@ export function createTemplates({
   storage: Storage
   runtime: Runtime
 }): Templates<'decoded'> {
+  const mailsOf = createMails({ templates: storage.read.templates, inlineCss: createCssInliner() })
+
   const entry = (
     actor: Actor,
     { workspace_id, id, name }: TemplateRow,
@@ -123,6 +125,7 @@ export function createTemplates({
       const { name } = request
       const draft = newDraft(request)
       await checkDraft(draft)
+      await mailsOf(workspaceId, draft)
       return storage.write(async (stores) => {
         await assertCredentialHolds(stores, workspaceId, actor, 'send')
         const { templates } = stores
@@ -148,12 +151,15 @@ export function createTemplates({
     },
     async update(workspaceId, name, request, actor = SERVICE) {
       const before = live(await storage.read.templates.byName(workspaceId, name))
-      await checkDraft(changed(before, request))
+      const wanted = changed(before, request)
+      await checkDraft(wanted)
+      await mailsOf(workspaceId, wanted)
       return storage.write(async (stores) => {
         await assertCredentialHolds(stores, workspaceId, actor, 'send')
         const row = live(await stores.templates.lock(workspaceId, name))
         const draft = changed(row, request)
         checkLocales(draft)
+        checkMails(draft)
         const names = FIELDS.filter((field) => !isSame(draft[field], row[field]))
         if (names.length === 0) return recordOf(row)
         return recordOf(await change(stores, actor, { row, draft, names }))
@@ -162,7 +168,6 @@ export function createTemplates({
     async publish(workspaceId, name, { version: wanted } = {}, actor = SERVICE) {
       const before = live(await storage.read.templates.byName(workspaceId, name))
       const source = await sourceFor(before, wanted)
-      const plain_texts = await plainTextsOf(source.variants)
       return storage.write(async (stores) => {
         await assertCredentialHolds(stores, workspaceId, actor, 'send')
         const row = live(await stores.templates.lock(workspaceId, name))
@@ -172,16 +177,17 @@ export function createTemplates({
           })
         }
         const draft = draftOf(source)
-        const { version } = await publishDraft(stores, actor, { row, draft, plain_texts })
+        const { version } = await publishDraft(stores, actor, { row, draft, mails: source })
         return versionOf(version)
       })
     },
     async push(workspaceId, { templates: given, publish, dry_run }, actor = SERVICE) {
       const wanted: Wanted[] = []
-      for (const { name, ...request } of given) {
-        const draft = newDraft(request)
-        const plain_texts = await ofTemplate(name, () => checkDraft(draft))
-        wanted.push({ name, draft, plain_texts })
+      const drafts = new Map(given.map(({ name, ...request }) => [name, newDraft(request)]))
+      for (const [name, draft] of drafts) await ofTemplate(name, () => checkDraft(draft))
+      for (const [name, draft] of drafts) {
+        const mails = await ofTemplate(name, () => mailsOf(workspaceId, draft, drafts))
+        wanted.push({ name, draft, mails })
       }
       if (dry_run) return planned(workspaceId, wanted, publish)
       const done = await storage.write(async (stores) => {
@@ -191,11 +197,11 @@ export function createTemplates({
       return wanted.map(({ name }) => done.get(name) as PushedTemplate)
     },
     async preview(workspaceId, { name, version, template, ...use }) {
-      const draft = template ? newDraft(template) : await stored(workspaceId, name ?? '', version)
-      const plain_texts = await (template ? checkDraft(draft) : plainTextsOf(draft.variants))
-      const texts = await marketingTextsOf(storage.read.workspaces, workspaceId, draft)
-      const row = { ...draft, name: name ?? '', version: version ?? 0, plain_texts }
-      return previewOf(row, use, texts)
+      const source = template
+        ? await unstored(workspaceId, template)
+        : await stored(workspaceId, name ?? '', version)
+      const texts = await marketingTextsOf(storage.read.workspaces, workspaceId, source)
+      return previewOf({ ...source, name: name ?? '', version: version ?? 0 }, use, texts)
     },
     async versions(workspaceId, name, { after, ...page }) {
       const below = after === undefined ? undefined : readVersion(after)
@@ -281,7 +287,7 @@ export function createTemplates({
     const done = new Map<string, PushedTemplate>()
     // In the order of the names, so that pushes at the same time wait for each other without a deadlock.
     for (const one of wanted.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
-      const { name, plain_texts } = one
+      const { name, mails } = one
       const known = await templates.lock(workspaceId, name)
       const plan = await planOf(templates, known, one, publish)
       const { draft, result } = plan
@@ -292,8 +298,8 @@ export function createTemplates({
       } else if (result.change === 'updated') {
         row = await change(stores, actor, { row, draft, names: result.changed })
       }
-      if (publish && row.is_changed) {
-        await ofTemplate(name, () => publishDraft(stores, actor, { row, draft, plain_texts }))
+      if (publish && (row.is_changed || result.is_published)) {
+        await ofTemplate(name, () => publishDraft(stores, actor, { row, draft, mails }))
       }
       done.set(name, result)
     }
@@ -317,21 +323,22 @@ export function createTemplates({
     return results
   }
 
-  /** Makes a version of the draft, unless it equals the latest version. */
+  /** Makes a version of the draft, unless it equals the latest version, also with its layout. */
   async function publishDraft(
     { templates, audit }: Writes,
     actor: Actor,
-    { row, draft, plain_texts }: { row: TemplateRow; draft: Draft; plain_texts: PlainTexts },
+    { row, draft, mails }: { row: TemplateRow; draft: Draft; mails: Mails },
   ): Promise<{ version: TemplateVersionRow; is_new: boolean }> {
     const { workspace_id, name } = row
     const at = runtime.now()
     const settled = { ...draft, kinds: kindsOf(draft), is_changed: false, updated_at: at }
     const latest = await latestOf(templates, row)
-    if (latest && isSame(draftOf(latest), draft)) {
+    if (latest && isSame(draftOf(latest), draft) && isSame(latest.htmls, mails.htmls)) {
       await templates.change(workspace_id, name, settled)
       return { version: latest, is_new: false }
     }
-    const size_bytes = sizeOf(draft) + sizeOf(plain_texts)
+    const { plain_texts, htmls } = mails
+    const size_bytes = sizeOf(draft) + sizeOf(plain_texts) + sizeOf(htmls)
     if (!(await hasRoom(templates, workspace_id, size_bytes))) throw noRoom()
     const [newest] = await templates.versions(workspace_id, name, { limit: 1, offset: 0 })
     const version: TemplateVersionRow = {
@@ -340,6 +347,7 @@ export function createTemplates({
       version: (newest?.version ?? 0) + 1,
       ...draft,
       plain_texts,
+      htmls,
       size_bytes,
       published_at: at,
     }
@@ -351,14 +359,28 @@ export function createTemplates({
     return { version, is_new: true }
   }
 
-  async function stored(workspaceId: string, name: string, version?: number): Promise<Draft> {
+  async function unstored(
+    workspaceId: string,
+    template: Parameters<typeof newDraft>[0],
+  ): Promise<Draft & Mails> {
+    const draft = newDraft(template)
+    await checkDraft(draft)
+    return { ...draft, ...(await mailsOf(workspaceId, draft)) }
+  }
+
+  async function stored(
+    workspaceId: string,
+    name: string,
+    version?: number,
+  ): Promise<Draft & Mails> {
     const row = await storage.read.templates.byName(workspaceId, name)
     if (!row || row.deleted_at) throw invalid('name', `No template has the name ${name}`)
     return sourceFor(row, version)
   }
 
-  async function sourceFor(row: TemplateRow, wanted: number | undefined): Promise<Draft> {
-    if (wanted === undefined) return row
+  /** The draft with what its e-mails become now, or a version with what they became. */
+  async function sourceFor(row: TemplateRow, wanted: number | undefined): Promise<Draft & Mails> {
+    if (wanted === undefined) return { ...row, ...(await mailsOf(row.workspace_id, row)) }
     const found = await storage.read.templates.version(row.workspace_id, row.name, wanted)
     if (!found) throw invalid('version', `Template ${row.name} has no version ${wanted}`)
     return found
@@ -367,20 +389,19 @@ export function createTemplates({
 
 type Writes = Parameters<Parameters<Storage['write']>[0]>[0]
 type TemplateReads = Storage['read']['templates']
-type PlainTexts = TemplateVersionRow['plain_texts']
 
 /** A template of a push. */
 interface Wanted {
   name: string
   draft: Draft
-  plain_texts: PlainTexts
+  mails: Mails
 }
 
 /** What a push does to one template. `row`: null if it creates it. */
 async function planOf(
   templates: TemplateReads,
   known: TemplateRow | null,
-  { name, draft: wanted }: Wanted,
+  { name, draft: wanted, mails }: Wanted,
   publish: boolean,
 ): Promise<{ row: TemplateRow | null; draft: Draft; result: PushedTemplate }> {
   const row = known?.deleted_at === null ? known : null
@@ -390,7 +411,9 @@ async function planOf(
   const change = row === null ? 'created' : changed.length > 0 ? 'updated' : 'unchanged'
   const draft = row && change === 'unchanged' ? draftOf(row) : wanted
   const latest = row && (await latestOf(templates, row))
-  const is_published = publish && !(latest && isSame(draftOf(latest), draft))
+  const isLatest =
+    latest !== null && isSame(draftOf(latest), draft) && isSame(latest.htmls, mails.htmls)
+  const is_published = publish && !isLatest
   const newest =
     known && is_published
       ? await templates.versions(known.workspace_id, name, { limit: 1, offset: 0 })
@@ -469,12 +492,10 @@ async function hasRoom(
   return fits()
 }
 
-/**
- * Returns the plain texts of the e-mails.
- * @throws SvcError `validation_error` for a fault that a message would have, or a draft that is too large.
- */
-async function checkDraft(draft: Draft): Promise<PlainTexts> {
+/** @throws SvcError `validation_error` for a fault that a message would have, or a draft that is too large. */
+async function checkDraft(draft: Draft): Promise<void> {
   checkLocales(draft)
+  checkMails(draft)
   if (sizeOf(draft) > LIMITS.template_body_bytes) {
     const max = LIMITS.template_body_bytes
     throw invalid('variants', `A template may have at most ${max} bytes as JSON`)
@@ -483,7 +504,6 @@ async function checkDraft(draft: Draft): Promise<PlainTexts> {
     contentTemplate(content, { has_blocks: true, place: `variants.${index}.content` })
     await turn()
   }
-  return plainTextsOf(draft.variants)
 }
 
 function checkLocales({ variants, default_locale }: Draft): void {
@@ -498,33 +518,6 @@ function checkLocales({ variants, default_locale }: Draft): void {
   )
 }
 
-/** The plain texts of the e-mails without one, which have placeholders as the HTML has. */
-async function plainTextsOf(variants: readonly StoredVariant[]): Promise<PlainTexts> {
-  const texts: Record<string, string> = {}
-  for (const [index, { channel, locale, content }] of variants.entries()) {
-    const { html, text } = content as EmailContent
-    if (channel !== 'email' || text || !html) continue
-    const place = `variants.${index}.content`
-    if (html.length > LIMITS.template_html_length) throw needsText(place)
-    const derived = textOfHtml(html)
-    try {
-      contentTemplate({ text: derived }, { has_blocks: true })
-    } catch {
-      throw needsText(place)
-    }
-    if (derived !== '') texts[locale] = derived
-    await turn()
-  }
-  return texts
-}
-
-function needsText(place: string): SvcError {
-  return invalid(
-    `${place}.text`,
-    `${place}.text: no plain text can be made of this HTML, so that it must be given`,
-  )
-}
-
 function kindsOf({ variants }: Pick<Draft, 'variants'>): TemplateRow['kinds'] {
   return variants.map(({ channel, locale }) => ({ channel, locale }))
 }
@@ -534,7 +527,7 @@ function recordOf({ workspace_id: _, kinds: __, deleted_at: ___, ...row }: Templ
 }
 
 function versionOf(row: TemplateVersionRow): TemplateVersion {
-  const { workspace_id: _, plain_texts: __, size_bytes: ___, ...version } = row
+  const { workspace_id: _, plain_texts: __, htmls: ___, size_bytes: ____, ...version } = row
   return version
 }
 

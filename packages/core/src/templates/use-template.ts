@@ -8,6 +8,7 @@ import {
   type Content,
   contents,
   type SmsContent,
+  type StoredEmail,
 } from '../contract/resources/content.ts'
 import type { SendRequest, TemplateRequest } from '../contract/resources/send-request.ts'
 import type {
@@ -28,7 +29,14 @@ import type { Reads } from '../storage/ports/storage.ts'
 /** What a message reads of a version. */
 type VersionContent = Pick<
   TemplateVersionRow,
-  'name' | 'version' | 'category' | 'variables' | 'variants' | 'default_locale' | 'plain_texts'
+  | 'name'
+  | 'version'
+  | 'category'
+  | 'variables'
+  | 'variants'
+  | 'default_locale'
+  | 'plain_texts'
+  | 'htmls'
 >
 
 /** The category of a message without a template, as of a template that names none. */
@@ -55,15 +63,19 @@ export async function sourceOf(
 ): Promise<TemplateSource> {
   const row = await templates.usable(workspaceId, use.name, use.version)
   if (!row) throw await missing(templates, workspaceId, use)
+  const { category } = row
+  if (category === 'layout') {
+    throw invalid('template.name', `Template ${use.name} is a layout, which is sent with others`)
+  }
   const texts = await marketingTextsOf(workspaces, workspaceId, row)
-  return sourceIn(row, { channel, template: use }, texts)
+  return { ...sourceIn(row, { channel, template: use }, texts), category }
 }
 
 /** What ends the messages of a template; null if it is not for marketing. */
 export async function marketingTextsOf(
   workspaces: Reads['workspaces'],
   workspaceId: string,
-  { category }: { category: TemplateCategory },
+  { category }: Pick<TemplateVersionRow, 'category'>,
 ): Promise<MarketingTexts | null> {
   return category === 'marketing' ? workspaces.marketingTexts(workspaceId) : null
 }
@@ -73,15 +85,14 @@ function sourceIn(
   row: VersionContent,
   { channel, template: use }: { channel: Channel; template: Omit<TemplateUse, 'name'> },
   texts: MarketingTexts | null,
-): TemplateSource {
+): Omit<TemplateSource, 'category'> {
   const variant = variantFor(row, channel, use.locale)
   const { variables = {} } = use
   for (const declared of row.variables) checkType(declared, own(variables, declared.name))
-  const content = withPlainText(row, variant)
+  const content = contentOf(row, variant)
   const fallbacks = new Map(row.variables.map(({ name, fallback }) => [name, fallback ?? null]))
   return {
     used: { name: row.name, version: row.version, locale: variant.locale },
-    category: row.category,
     content: texts ? withMarketingTexts(channel, content, texts) : content,
     lookUp: (name) => own(variables, name) ?? fallbacks.get(name) ?? null,
   }
@@ -99,7 +110,10 @@ export function filledRequest(
 }
 
 /** A content without missing values is checked as that of a request. */
-function fillContent(channel: Channel, { content: unfilled, lookUp }: TemplateSource) {
+function fillContent(
+  channel: Channel,
+  { content: unfilled, lookUp }: Pick<TemplateSource, 'content' | 'lookUp'>,
+) {
   const missing = new Set<string>()
   const content = contentTemplate(unfilled, { has_blocks: true }).fill(lookUp, missing)
   if (missing.size === 0) decode(z.object({ content: contents[channel] }), { content })
@@ -155,9 +169,12 @@ function checkType({ name, type }: TemplateVariable, value: TemplateValue): void
   if (!isOfType) throw invalid('template.variables', `Variable ${name} must be a ${type}`)
 }
 
-/** The variant for the locale or, in this order, a shorter locale, the default locale. */
-function variantFor(
-  { name, variants, default_locale }: VersionContent,
+/**
+ * The variant for the locale or, in this order, a shorter locale, the default locale.
+ * @throws SvcError `validation_error` if the channel has no variant.
+ */
+export function variantFor(
+  { name, variants, default_locale }: Pick<VersionContent, 'name' | 'variants' | 'default_locale'>,
   channel: Channel,
   wanted: string = default_locale,
 ): StoredVariant {
@@ -175,12 +192,22 @@ function localesFrom(locale: string): string[] {
   return parts.map((_, i) => parts.slice(0, parts.length - i).join('-'))
 }
 
-function withPlainText(
-  { plain_texts }: VersionContent,
+/** What a message gets of a variant: of an e-mail its last form. */
+function contentOf(
+  { category, name, plain_texts, htmls }: VersionContent,
   { channel, locale, content }: StoredVariant,
 ): Content {
-  const text = channel === 'email' && Object.hasOwn(plain_texts, locale) && plain_texts[locale]
-  return text ? ({ ...content, text } as Content) : content
+  if (channel !== 'email') return content
+  const { layout: _, preview_text: __, inline_css: ___, ...mail } = content as StoredEmail
+  const html = htmls && Object.hasOwn(htmls, locale) && htmls[locale]
+  const text = Object.hasOwn(plain_texts, locale) && plain_texts[locale]
+  return {
+    // Only previews show a layout, which has no subject.
+    ...(category === 'layout' && { subject: name || 'Layout' }),
+    ...mail,
+    ...(html && { html }),
+    ...(text && { text }),
+  } as Content
 }
 
 /**
@@ -200,7 +227,9 @@ export async function templateOf(
     return { template: undefined, category: CATEGORY_DEFAULT }
   }
   const row = await templates.version(workspace_id, name, version)
-  return { template: { name, version, locale }, category: row?.category ?? 'marketing' }
+  // Nothing is sent with a layout.
+  const category = row && row.category !== 'layout' ? row.category : 'marketing'
+  return { template: { name, version, locale }, category }
 }
 
 async function missing(

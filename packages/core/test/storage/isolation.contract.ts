@@ -212,7 +212,7 @@ export function isolationContract(open: OpenStorage): void {
         variables: [],
         variants: [{ channel: 'sms' as const, locale: 'en', content: { text: 'Hi' } }],
       }
-      const version = { ...draft, plain_texts: {}, size_bytes: 90 }
+      const version = { ...draft, plain_texts: {}, htmls: null, size_bytes: 90 }
       await templates.insertVersion(version)
       await templates.insert({
         ...draft,

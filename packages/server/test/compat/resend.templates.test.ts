@@ -178,3 +178,12 @@ test('names that slugs cannot have become numbers, and faults name their field',
     (await resend.templates.create({ name: 'a', html: 'b', alias: 'A b' })).error,
   ).toMatchObject({ statusCode: 422, message: expect.stringContaining('The name of a template') })
 })
+
+test('layouts, which Resend does not have, are not shown', async () => {
+  const variants = [{ channel: 'email', locale: 'en', content: { html: '<i>{{content}}</i>' } }]
+  const json = { name: 'brand', category: 'layout', variants }
+  expect((await world().call('POST', '/api/v1/templates', { key, json })).status).toBe(201)
+  const { data } = await resend.templates.list()
+  expect(data?.data.map(({ id }) => id)).not.toContain('brand')
+  expect((await resend.templates.get('brand')).error?.name).toBe('not_found')
+})

@@ -6,6 +6,7 @@ import { emailAttachments } from './email-attachments.ts'
 import { emailHeaders, emailTags } from './email-headers.ts'
 
 import { copies, oneOrMore } from './mail-recipients.ts'
+import { templateName } from './template-use.ts'
 
 export { contentTypeOf as fileTypeOf } from './email-attachments.ts'
 export { EMAIL_HEADERS, headerName as emailHeaderName } from './email-headers.ts'
@@ -181,6 +182,43 @@ export const contentTemplates = {
   voice: voiceContentOf(asTemplate),
 } as const
 
+const storedEmailFields = emailFields(asTemplate)
+
+/** The content of a stored template for each channel, with placeholders. */
+export const storedContents = {
+  ...contentTemplates,
+  email: withBodies(
+    z.strictObject({
+      ...storedEmailFields,
+      subject: storedEmailFields.subject.optional().meta({
+        description: 'Required, except in a layout.',
+        example: 'Your order {{order_id}}',
+      }),
+      layout: templateName.optional().meta({
+        description:
+          'The layout around `html`: `default`, or the name of a template of the category `layout`. The latest version of the layout at publishing is used.',
+        example: 'default',
+      }),
+      preview_text: text(LIMITS.template_preview_text_length)
+        .refine((given) => !/[\r\n]/.test(given), 'preview_text must not contain line breaks')
+        .optional()
+        .meta({
+          description:
+            'The text that mail programs show beside the subject. It is hidden in the mail, and not in its plain text.',
+          example: 'It waits for you until Friday',
+        }),
+      inline_css: z.boolean().optional().meta({
+        description:
+          'Whether publishing copies the rules of `<style>` into `style` attributes. Default: whether there is a layout.',
+      }),
+    }),
+  ).refine(
+    ({ html, layout, preview_text, inline_css }) =>
+      Boolean(html) || (layout ?? preview_text ?? inline_css) === undefined,
+    { error: 'content.layout, content.preview_text and content.inline_css need content.html' },
+  ),
+} as const
+
 /** The content of a message for each channel. */
 export const contents = {
   sms: smsContent,
@@ -193,6 +231,8 @@ export const contents = {
 export type SmsContent = z.output<typeof smsContent>
 /** The content of an e-mail. */
 export type EmailContent = z.output<typeof emailContent>
+/** The content of an e-mail in a stored template. A layout has only `html`. */
+export type StoredEmail = z.output<typeof storedContents.email>
 /** The content of a WhatsApp message. */
 export type WhatsappContent = z.output<typeof whatsappContent>
 /** The content of a voice call. */

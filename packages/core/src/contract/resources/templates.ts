@@ -3,7 +3,7 @@ import { endpoint } from '../endpoints/endpoint.ts'
 import { afterText, listQuery, nextAfter, pagination } from '../endpoints/paging.ts'
 import { text, timestamp, uuid } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
-import { CHANNELS, type Channel, type Content, contentTemplates } from './content.ts'
+import { CHANNELS, type Channel, type Content, storedContents } from './content.ts'
 import { SMS_ENCODINGS } from './message.ts'
 import { locale, templateName, templateValues } from './template-use.ts'
 
@@ -69,7 +69,7 @@ function variantOf<const C extends Channel>(channel: C) {
   return z.strictObject({
     channel: z.literal(channel),
     locale,
-    content: contentTemplates[channel],
+    content: storedContents[channel],
   })
 }
 
@@ -106,7 +106,10 @@ const variants = z
   })
   .meta({ description: 'One for each channel and locale, with placeholders.' })
 
-const category = z.enum(TEMPLATE_CATEGORIES)
+const category = z.enum([...TEMPLATE_CATEGORIES, 'layout']).meta({
+  description:
+    'What the messages are for. A `layout` is sent by no message: it is the HTML around the e-mails of other templates, with `{{content}}` at their place.',
+})
 const description = text(LIMITS.template_description_length)
 const defaultLocale = locale.meta({
   description:

@@ -13,7 +13,10 @@ export type TemplateChange = Partial<Omit<TemplateRow, 'workspace_id' | 'name'>>
 export type ListedTemplateRow = Omit<TemplateRow, 'variables' | 'variants'>
 
 /** A version in a list. */
-export type ListedVersionRow = Omit<TemplateVersionRow, 'variables' | 'variants'>
+export type ListedVersionRow = Omit<
+  TemplateVersionRow,
+  'variables' | 'variants' | 'plain_texts' | 'htmls'
+>
 
 export function templateStore(
   db: Db,
@@ -26,7 +29,13 @@ export function templateStore(
   const versionsOf = (workspaceId: string, name: string) =>
     and(eq(v.workspace_id, workspaceId), eq(v.name, name))
   const { variables: _, variants: __, ...listed } = getTableColumns(t)
-  const { variables: ___, variants: ____, ...listedVersion } = getTableColumns(v)
+  const {
+    variables: ___,
+    variants: ____,
+    plain_texts: _____,
+    htmls: ______,
+    ...listedVersion
+  } = getTableColumns(v)
   return {
     reads: {
       /** The template, also a deleted one. */

@@ -31,6 +31,8 @@ export interface EditedVariant {
   subject: string
   html: string
   text: string
+  layout: string
+  preview_text: string
   /** The other fields of the content, as JSON. */
   more: string
 }
@@ -48,7 +50,7 @@ export interface Edited {
 
 /** A variant without a content. */
 export const newVariant = (channel: Channel, locale: string): EditedVariant => ({
-  ...{ channel, locale, subject: '', html: '', text: '', more: '' },
+  ...{ channel, locale, subject: '', html: '', text: '', layout: '', preview_text: '', more: '' },
 })
 
 /** The form of a template that is not stored. */
@@ -67,9 +69,16 @@ export function editedOf(one: Template | TemplateVersion): Edited {
       ...{ fallback: textOf(was.fallback), example: textOf(was.example) },
     })),
     variants: one.variants.map(({ channel, locale, content }) => {
-      const { subject = '', html = '', text = '', ...rest } = content as AnyContent
+      const {
+        subject = '',
+        html = '',
+        text = '',
+        layout = '',
+        preview_text = '',
+        ...rest
+      } = content as AnyContent & { layout?: string; preview_text?: string }
       const more = Object.keys(rest).length > 0 ? JSON.stringify(rest, null, 2) : ''
-      return { channel, locale, subject, html, text, more }
+      return { channel, locale, subject, html, text, layout, preview_text, more }
     }),
   }
 }
@@ -105,10 +114,10 @@ function filledIn(fields: object): object {
 
 /** The variant in a request. `path`: of its content, for faults. */
 function variantOf(one: EditedVariant, path: string, faults: Fault[]) {
-  const { channel, locale, subject, html, text } = one
+  const { channel, locale, subject, html, text, layout, preview_text } = one
   const content = {
     ...objectIn(one.more, `${path}.more`, faults),
-    ...filled({ subject, html, text }),
+    ...filled({ subject, html, text, layout, preview_text }),
   }
   return { channel, locale, content }
 }
@@ -129,7 +138,7 @@ export function requestOf({ variables, variants, description, category, default_
 /** The request that previews one variant; null as long as it has too little content. Unnamed variables are left out. */
 export function previewRequestOf({ category, variables, variants }: Edited, index: number) {
   const one = variants[index]
-  if (!one || isBare(one)) return null
+  if (!one || isBare(one, category)) return null
   const faults: Fault[] = []
   const variant = variantOf(one, '', faults)
   if (faults.length > 0) return null
@@ -145,8 +154,13 @@ export function previewRequestOf({ category, variables, variants }: Edited, inde
 export const named = (variables: readonly EditedVariable[]) =>
   variables.filter(({ name }) => name.trim() !== '')
 
-function isBare({ channel, subject, html, text, more }: EditedVariant): boolean {
-  if (channel === 'email') return subject === '' || (html || text) === ''
+function isBare(
+  { channel, subject, html, text, more }: EditedVariant,
+  category: Edited['category'],
+): boolean {
+  if (channel === 'email') {
+    return (subject === '' && category !== 'layout') || (html || text) === ''
+  }
   return (text || more) === ''
 }
 
@@ -163,9 +177,14 @@ export function linesOf({ variables, variants, ...one }: Edited): string[] {
       const { name, type, ...rest } = variableOf(each)
       return `Variable ${name} (${type}) ${JSON.stringify(rest)}`
     }),
-    ...variants.flatMap(({ channel, locale, subject, html, text, more }) => [
+    ...variants.flatMap(({ channel, locale, subject, html, text, layout, preview_text, more }) => [
       `${channelName(channel)} in ${locale}`,
-      ...[subject && `Subject: ${subject}`, html, text, more]
+      ...[
+        subject && `Subject: ${subject}`,
+        preview_text && `Preview text: ${preview_text}`,
+        layout && `Layout: ${layout}`,
+        ...[html, text, more],
+      ]
         .filter(Boolean)
         .join('\n')
         .split(/\r?\n/)

@@ -34,6 +34,7 @@ import { Compare, Versions } from './versions.tsx'
 const CATEGORIES = [
   ['transactional', 'Transactional'],
   ['marketing', 'Marketing'],
+  ['layout', 'Layout of e-mails'],
 ] as const
 
 /** The state of a template: whether messages can use it, and whether they use its draft. */
@@ -72,6 +73,8 @@ export function Editor({
   const preview = usePreview(edited, shown)
   const { body, faults } = requestOf(edited)
   const isChanged = !isSame(edited, base)
+  // A layout may have a newer version, with which the same draft becomes another mail.
+  const usesLayout = edited.variants.some(({ layout }) => layout !== '')
   const mayChange = may('send')
   useEffect(() => {
     if (error !== undefined) focusFault(form.current)
@@ -268,7 +271,7 @@ export function Editor({
           {template && (
             <Button
               kind="primary"
-              disabled={!isChanged && !template.is_changed}
+              disabled={!isChanged && !template.is_changed && !usesLayout}
               onClick={async () => setPublishing(!isChanged || (await save()))}
             >
               Publish…

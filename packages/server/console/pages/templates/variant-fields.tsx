@@ -14,7 +14,9 @@ import { CHANNELS, type Channel, channelName } from '../messages/channels.ts'
 import { type Edited, type EditedVariant, newVariant } from './edited.ts'
 import { type Previewed, plain } from './preview.tsx'
 
-type Field = 'subject' | 'html' | 'text' | 'more'
+const FIELDS = ['subject', 'html', 'text', 'layout', 'preview_text', 'more'] as const
+
+type Field = (typeof FIELDS)[number]
 
 const MORE = {
   sms: '',
@@ -25,7 +27,7 @@ const MORE = {
 
 /** The text for one channel and one language, and the choice of it. */
 export function VariantFields({
-  edited: { variants, default_locale },
+  edited: { variants, default_locale, category },
   index,
   isNew,
   mayChange,
@@ -136,9 +138,26 @@ export function VariantFields({
         )}
       </div>
       <fieldset class="form" key={index} disabled={!mayChange} aria-label={title}>
-        {channel === 'email' ? (
+        {channel === 'email' && category === 'layout' ? (
+          <TextArea
+            label="HTML"
+            rows={16}
+            hint="With {{content}} once, where the HTML of other templates stands."
+            {...field('html')}
+          />
+        ) : channel === 'email' ? (
           <>
             <TextInput label="Subject" {...field('subject')} />
+            <TextInput
+              label="Preview text"
+              hint="Shown beside the subject."
+              {...field('preview_text')}
+            />
+            <TextInput
+              label="Layout"
+              hint="default, or a template that is a layout."
+              {...field('layout')}
+            />
             <TextArea label="HTML" rows={12} {...field('html')} />
             <TextArea
               label="Plain text"
@@ -240,7 +259,7 @@ function faultsOf({
 /** The field that shows a fault. A content without any text is one of its whole. */
 function fieldOf(rest: string, channel: Channel): Field {
   if (rest === '') return channel === 'email' ? 'html' : 'text'
-  return rest === 'subject' || rest === 'html' || rest === 'text' ? rest : 'more'
+  return FIELDS.find((name) => name === rest) ?? 'more'
 }
 
 /** Asks for the channel and the language of another text. For a channel that is known it begins as the shown text. */

@@ -111,7 +111,7 @@ export function templateHandlers({
 }: Pick<DecodedCore, 'templates'>): Handlers<typeof templateEndpoints> {
   async function mailTemplate(workspaceId: string, id: string): Promise<Template> {
     const found = isName(id) ? await templates.get(workspaceId, id) : null
-    if (!found?.variants.some(isMail)) throw new SvcError('not_found', one.not_found)
+    if (!found || !isMailTemplate(found)) throw new SvcError('not_found', one.not_found)
     return found
   }
 
@@ -153,7 +153,7 @@ export function templateHandlers({
       return { object: 'template', id: made.name }
     },
     async list({ workspace_id, query }) {
-      const mails = (await allOf(workspace_id)).filter(({ variants }) => variants.some(isMail))
+      const mails = (await allOf(workspace_id)).filter(isMailTemplate)
       return pageAmong(mails.map(summaryOf), query)
     },
     async get({ workspace_id, params }) {
@@ -219,6 +219,11 @@ function nameFrom(name: string): string {
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
   return plain.slice(0, NAME_LENGTH).replace(/^-|-$/g, '') || 'template'
+}
+
+/** Resend has no layouts. */
+function isMailTemplate({ category, variants }: Pick<ListedTemplate, 'category' | 'variants'>) {
+  return category !== 'layout' && variants.some(isMail)
 }
 
 function isMail({ channel }: { channel: string }): boolean {
