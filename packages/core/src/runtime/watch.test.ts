@@ -1,0 +1,77 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { testRuntime } from '../../test/fixtures.ts'
+import { startWatch, type Watch } from './watch.ts'
+
+const runtime = testRuntime('watch')
+const gate = { is_paused: false }
+let due: number
+let done: number
+/** What happens between two pieces of work. */
+let between: () => unknown
+let watch: Watch
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  due = 3
+  done = 0
+  gate.is_paused = false
+  between = () => {}
+  watch = startWatch({
+    name: 'pieces',
+    storage: {},
+    runtime,
+    gate,
+    isDue: async () => due > 0,
+    async work(isHeld) {
+      for (; due > 0 && !isHeld(); due--) {
+        done += 1
+        await between()
+      }
+    },
+    failed: 'pieces wait',
+  })
+})
+afterEach(async () => {
+  await watch.stop()
+  vi.useRealTimers()
+})
+
+it('looks once a second', async () => {
+  vi.advanceTimersByTime(999)
+  expect(done).toBe(0)
+  vi.advanceTimersByTime(1)
+  await watch.look()
+  expect([due, done]).toEqual([0, 3])
+})
+
+it('begins nothing while the gate is paused, and ends its round when it is', async () => {
+  gate.is_paused = true
+  await watch.look()
+  expect(done).toBe(0)
+  gate.is_paused = false
+  between = () => {
+    gate.is_paused = true
+  }
+  await watch.look()
+  expect([due, done]).toEqual([2, 1])
+})
+
+it('waits at its end for the work in progress, and begins no further work', async () => {
+  let finish = () => {}
+  between = () => new Promise<void>((resolve) => (finish = resolve))
+  const looking = watch.look()
+  await vi.waitFor(() => expect(done).toBe(1))
+  const stopping = watch.stop()
+  finish()
+  await Promise.all([looking, stopping])
+  await watch.look()
+  expect([due, done]).toEqual([2, 1])
+})
+
+it('tries again after an error', async () => {
+  between = () => Promise.reject(new Error('the disk is full'))
+  await watch.look()
+  between = () => {}
+  await watch.look()
+  expect([due, done]).toEqual([0, 4])
+})
