@@ -175,6 +175,7 @@ async function tourBroadcasts(send: Send) {
   await send('broadcasts.preview', { body })
   await send('broadcasts.get', { params })
   await send('broadcasts.list', { query: { status: 'draft' } })
+  await send('broadcasts.update', { params, body: { name: 'News' } })
   await send('broadcasts.resume', { params })
   await send('broadcasts.pause', { params })
   await send('broadcasts.cancel', { params })

@@ -92,6 +92,7 @@ POST   /api/v1/broadcasts key?  key?  key?  key?   -cont -send -send -send  off 
 POST   /api/v1/broadcasts/preview key?  key?  key?  key?   -cont -send -send -send  off   odd   odd   far
 GET    /api/v1/broadcasts any?  in    old   bad    -read in    -read -read  off   odd   odd   far
 GET    /api/v1/broadcasts/:id any?  in    old   bad    -read in    -read -read  off   odd   odd   far
+PUT    /api/v1/broadcasts/:id key?  key?  key?  key?   -cont -send -send -send  off   odd   odd   far
 POST   /api/v1/broadcasts/:id/pause key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
 POST   /api/v1/broadcasts/:id/resume key?  key?  key?  key?   -cont -send -send -send  off   odd   odd   far
 POST   /api/v1/broadcasts/:id/cancel key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
@@ -232,6 +233,8 @@ async function requestFor(endpoint: string): Promise<[path: string, json?: objec
       const template = { name: await world().template(owner) }
       return [filled, { channel: 'sms', template, audience: { tags: ['vip'] }, draft: true }]
     }
+    case 'PUT /api/v1/broadcasts/:id':
+      return [filled, { name: 'Renamed' }]
     case 'POST /api/v1/templates/preview':
       return [filled, { name: await world().template(owner), channel: 'sms' }]
     case 'PUT /api/v1/webhooks/:id':

@@ -81,6 +81,49 @@ it('marketing e-mails have one-click unsubscribe and the postal address; a click
   expect([peer.taken(asha), peer.taken(juma)]).toEqual([1, 2])
 })
 
+it('{{unsubscribe_url}} is the link of the recipient in html and text, and needs one recipient', async () => {
+  const [ali, eva] = ['ali@people.example', 'eva@people.example']
+  for (const email of [ali, eva]) {
+    await world.contact(owner, { phone: undefined, email, tags: ['linked'] })
+  }
+  const html = '<p>{{attributes.x|News}}: <a href="{{unsubscribe_url}}">Unsubscribe</a></p>'
+  await publish('linked', { subject: 'News', html }, 'transactional')
+  await broadcastTo('linked', 'linked')
+  for (const to of [ali, eva]) {
+    const mail = await PostalMime.parse(peer.lastTo(to).raw)
+    const link = peer.unsubscribeLink(to)
+    expect(mail.html).toContain(`<a href="${link}">Unsubscribe</a>`)
+    expect(mail.text?.replaceAll(/\s+/g, ' ')).toContain(link)
+  }
+  expect(peer.unsubscribeLink(ali)).not.toBe(peer.unsubscribeLink(eva))
+  // The stored content keeps the placeholder, because the link is a credential of the recipient.
+  const { messages } = (await world.call('GET', '/api/v1/messages?template=linked', { key })).body
+    .data
+  expect(messages[0].content.html).toBe(html.replace('{{attributes.x|News}}', 'News'))
+
+  const content = { subject: 'Hi', text: 'Leave: {{unsubscribe_url}}' }
+  const sent = await post('messages/send', { to: ali, channel: 'email', content })
+  expect(sent.status, sent.text).toBe(201)
+  const bulk = await post('messages/bulk', { channel: 'email', content, recipients: [{ to: eva }] })
+  expect(bulk.status, bulk.text).toBe(201)
+  await passTime()
+  for (const to of [ali, eva]) {
+    const { text } = await PostalMime.parse(peer.lastTo(to).raw)
+    expect(text?.trim()).toBe(`Leave: ${peer.unsubscribeLink(to)}`)
+  }
+  const both = await post('messages/send', { to: [ali, eva], channel: 'email', content })
+  expect(both.body).toMatchObject({
+    details: [{ path: 'to', message: expect.stringContaining('needs one recipient') }],
+  })
+  const sms = await post('templates/preview', {
+    channel: 'sms',
+    template: {
+      variants: [{ channel: 'sms', locale: 'en', content: { text: '{{unsubscribe_url}}' } }],
+    },
+  })
+  expect(sms.body.data.preview.missing).toEqual(['unsubscribe_url'])
+})
+
 it('a transactional e-mail has no postal address', async () => {
   await world.contact(owner, { phone: undefined, email: 'bo@people.example', tags: ['plain'] })
   await publish('receipt', { subject: 'Receipt', text: 'Thanks' }, 'transactional')

@@ -117,6 +117,57 @@ describe('a broadcast', () => {
     await call('POST', `${BROADCASTS}/${id}/cancel`)
   })
 
+  it('is changed until it begins', async () => {
+    await world().contact(owner, { tags: ['changed'] })
+    const inAnHour = new Date(world().now().getTime() + 60 * MINUTE_MS).toISOString()
+    const made = await call('POST', BROADCASTS, body('other', { name: 'A', draft: true, rate: 60 }))
+    const { id } = made.body.data.broadcast
+    const put = (json: object, as?: object) => call('PUT', `${BROADCASTS}/${id}`, json, as)
+    const change = { audience: { tags: ['changed'] }, rate: null, scheduled_at: inAnHour }
+    const changed = await put(change)
+    expect(changed.status, changed.text).toBe(200)
+    expect(changed.body.data.broadcast).toMatchObject({
+      ...{ id, name: 'A', status: 'draft', rate: null, audience: { tags: ['changed'] } },
+      ...{ scheduled_at: inAnHour, template: { name: template } },
+      ...{ created_at: made.body.data.broadcast.created_at },
+    })
+    for (const [wrong, path] of [
+      [{ template: { name: 'unknown' } }, 'template.name'],
+      [{ scheduled_at: null, time_zone: 'recipient' }, 'scheduled_at'],
+      [{ rate: 0 }, 'rate'],
+      [{ channel: 'email' }, ''],
+    ] as const) {
+      expect((await put(wrong)).body.details, path).toMatchObject([{ path }])
+    }
+    const { key: narrow } = await world().key(owner, { scopes: ['send_messages'] })
+    expect((await put({ name: 'B' }, { key: narrow })).status).toBe(403)
+
+    expect((await put({ draft: false })).body.data.broadcast.status).toBe('scheduled')
+    expect((await put({ draft: true })).body.data.broadcast.status).toBe('draft')
+    await passTime(61 * MINUTE_MS)
+    expect((await shown(id)).broadcast).toMatchObject({ status: 'draft', counts: { accepted: 0 } })
+    expect((await call('POST', `${BROADCASTS}/${id}/resume`)).status).toBe(200)
+    expect((await call('POST', `${BROADCASTS}/${id}/pause`)).status).toBe(200)
+    // A pause lasts.
+    expect((await put({ name: 'C' })).body.data.broadcast).toMatchObject({ status: 'paused' })
+    expect((await call('POST', `${BROADCASTS}/${id}/resume`)).status).toBe(200)
+    await passTime()
+    expect((await shown(id)).broadcast).toMatchObject({
+      ...{ name: 'C', status: 'finished', counts: { audience: 1, accepted: 1 } },
+    })
+    expect((await put({ name: 'D' })).body.message).toBe(
+      'The broadcast has begun: it cannot be changed',
+    )
+    const { audit_entries } = (
+      await call('GET', '/api/v1/audit?limit=100', undefined, { token: owner.token })
+    ).body.data
+    const updates = audit_entries.filter(
+      (one: { action: string; target: { id: string } }) =>
+        one.action === 'broadcast.updated' && one.target.id === id,
+    )
+    expect(updates).toHaveLength(4)
+  })
+
   it('waits as a draft until it is resumed, and is paused, resumed and canceled', async () => {
     await world().contact(owner, { tags: ['later'] })
     const scheduled_at = new Date(world().now().getTime() + 60 * MINUTE_MS).toISOString()

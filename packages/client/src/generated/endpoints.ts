@@ -90,6 +90,7 @@ export const ENDPOINTS = {
     preview: { method: 'POST', path: '/api/v1/broadcasts/preview', auth: 'api_key', body: true, has: 'preview' },
     list: { method: 'GET', path: '/api/v1/broadcasts', auth: 'jwt_or_api_key', query: true, list: 'broadcasts' },
     get: { method: 'GET', path: '/api/v1/broadcasts/:id', auth: 'jwt_or_api_key', has: 'broadcast' },
+    update: { method: 'PUT', path: '/api/v1/broadcasts/:id', auth: 'api_key', body: true, has: 'broadcast' },
     pause: { method: 'POST', path: '/api/v1/broadcasts/:id/pause', auth: 'api_key', has: 'broadcast' },
     resume: { method: 'POST', path: '/api/v1/broadcasts/:id/resume', auth: 'api_key', has: 'broadcast' },
     cancel: { method: 'POST', path: '/api/v1/broadcasts/:id/cancel', auth: 'api_key', has: 'broadcast' },

@@ -37,7 +37,7 @@ export type EventKind = 'message.sent' | 'message.delivered' | 'message.failed' 
 export type Scope = 'send_messages' | 'read_messages' | 'manage_contacts' | 'manage_webhooks'
 
 /** A word of the API: one `AuditAction`. */
-export type AuditAction = 'workspace.created' | 'account.updated' | 'session.created' | 'session.refused' | 'session.ended' | 'sessions.ended' | 'email.verified' | 'sign_in.linked' | 'sign_in.unlinked' | 'second_factor.added' | 'second_factor.removed' | 'passkey.added' | 'passkey.removed' | 'second_factor.reset' | 'password.reset' | 'password.changed' | 'member.added' | 'member.changed' | 'member.renamed' | 'member.removed' | 'owner.changed' | 'invitation.created' | 'invitation.withdrawn' | 'api_key.created' | 'api_key.deactivated' | 'credentials.revoked' | 'webhook.created' | 'webhook.updated' | 'webhook.deleted' | 'webhook.secret_rotated' | 'webhook.enabled' | 'webhook.recovered' | 'domain.added' | 'domain.verified' | 'domain.failing' | 'domain.failed' | 'domain.rotation_started' | 'domain.rotated' | 'domain.removed' | 'template.created' | 'template.updated' | 'template.published' | 'template.deleted' | 'broadcast.created' | 'broadcast.paused' | 'broadcast.resumed' | 'broadcast.canceled' | 'verification.allowed' | 'credits.granted' | 'credits.adjusted' | 'terms.updated' | 'workspace.frozen' | 'workspace.unfrozen' | 'purchase.checked' | 'purchase.refunded' | 'recipient.erased' | 'message.erased' | 'message.redacted' | 'dispatch.paused' | 'dispatch.resumed' | 'provider.paused' | 'provider.resumed' | 'secrets.encrypted' | 'secrets.decrypted' | 'secrets.discarded' | 'operator.added' | 'operator.removed' | 'operator.reset' | 'operator.password_changed' | 'operator.second_factor_added' | 'operator.second_factor_removed' | 'operator.passkey_added' | 'operator.passkey_removed' | 'operator.signed_in' | 'operator.refused' | 'operator.signed_out' | 'ledger.verified' | 'backup.made' | 'settings.changed'
+export type AuditAction = 'workspace.created' | 'account.updated' | 'session.created' | 'session.refused' | 'session.ended' | 'sessions.ended' | 'email.verified' | 'sign_in.linked' | 'sign_in.unlinked' | 'second_factor.added' | 'second_factor.removed' | 'passkey.added' | 'passkey.removed' | 'second_factor.reset' | 'password.reset' | 'password.changed' | 'member.added' | 'member.changed' | 'member.renamed' | 'member.removed' | 'owner.changed' | 'invitation.created' | 'invitation.withdrawn' | 'api_key.created' | 'api_key.deactivated' | 'credentials.revoked' | 'webhook.created' | 'webhook.updated' | 'webhook.deleted' | 'webhook.secret_rotated' | 'webhook.enabled' | 'webhook.recovered' | 'domain.added' | 'domain.verified' | 'domain.failing' | 'domain.failed' | 'domain.rotation_started' | 'domain.rotated' | 'domain.removed' | 'template.created' | 'template.updated' | 'template.published' | 'template.deleted' | 'broadcast.created' | 'broadcast.updated' | 'broadcast.paused' | 'broadcast.resumed' | 'broadcast.canceled' | 'verification.allowed' | 'credits.granted' | 'credits.adjusted' | 'terms.updated' | 'workspace.frozen' | 'workspace.unfrozen' | 'purchase.checked' | 'purchase.refunded' | 'recipient.erased' | 'message.erased' | 'message.redacted' | 'dispatch.paused' | 'dispatch.resumed' | 'provider.paused' | 'provider.resumed' | 'secrets.encrypted' | 'secrets.decrypted' | 'secrets.discarded' | 'operator.added' | 'operator.removed' | 'operator.reset' | 'operator.password_changed' | 'operator.second_factor_added' | 'operator.second_factor_removed' | 'operator.passkey_added' | 'operator.passkey_removed' | 'operator.signed_in' | 'operator.refused' | 'operator.signed_out' | 'ledger.verified' | 'backup.made' | 'settings.changed'
 
 /** A word of the API: one `RecipientFault`. */
 export type RecipientFault = 'invalid_recipient' | 'contact_not_found' | 'missing_variable' | 'invalid_variable' | 'invalid_content' | 'invalid_metadata' | 'country_not_allowed' | 'suppressed'
@@ -2222,6 +2222,20 @@ export interface BroadcastsGetData {
   results: BroadcastResults
 }
 
+/** The body of `PUT /api/v1/broadcasts/:id`. */
+export interface BroadcastsUpdateBody {
+  name?: string | null | undefined
+  template?: TemplateUse | undefined
+  audience?: Audience | undefined
+  from?: string | null | undefined
+  /** null: at once. */
+  scheduled_at?: Instant | null | undefined
+  time_zone?: 'recipient' | null | undefined
+  rate?: number | null | undefined
+  /** true: it waits for `resume` from now on. false: it begins at its time. */
+  draft?: boolean | undefined
+}
+
 /** The methods of `svc.broadcasts`. */
 export interface BroadcastsResource {
   /** Send a template to all contacts of an audience. Each contact gets one message, which is charged when its turn comes. Suppressed contacts get none. The fields and attributes of a contact fill in the placeholders of the template first, then `variables`, then its fallbacks. */
@@ -2232,6 +2246,8 @@ export interface BroadcastsResource {
   list(query?: BroadcastsListQuery, options?: CallOptions): List<BroadcastsListData, Broadcast>
   /** Get one broadcast, its progress and its results. The results leave out messages whose history was removed. */
   get(id: string, options?: CallOptions): Call<BroadcastsGetData>
+  /** Change a broadcast that has not begun. Changes the fields given; `template` and `audience` as a whole. null removes a value. The broadcast is sent with the API key of this request from now on. */
+  update(id: string, body: BroadcastsUpdateBody, options?: CallOptions): Call<{ broadcast: Broadcast }>
   /** Pause a broadcast. Messages that were accepted are still sent, also those that wait for their time: a cancellation takes them back. */
   pause(id: string, options?: CallOptions): Call<{ broadcast: Broadcast }>
   /** Continue a paused broadcast, or begin a draft. The broadcast is sent with the API key of this request from now on. */

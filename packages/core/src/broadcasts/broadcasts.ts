@@ -14,6 +14,8 @@ import {
   type BroadcastPreview,
   type BroadcastResults,
   type BroadcastStatus,
+  broadcastFaults,
+  type ChangedBroadcast,
   broadcasts as endpoints,
   type NewBroadcast,
 } from '../contract/resources/broadcasts.ts'
@@ -62,6 +64,16 @@ export interface Broadcasts<F extends Form = 'given'> {
   ): Promise<{ broadcasts: Broadcast[]; total: number; next_after: string | null }>
   /** One broadcast and what happened to its messages. @throws SvcError `not_found` */
   get(viewer: Viewer, id: string): Promise<{ broadcast: Broadcast; results: BroadcastResults }>
+  /**
+   * Changes a broadcast that has not begun: absent fields stay, null removes a value. It is sent with this credential.
+   * @throws SvcError `not_found`; `validation_error` if it has begun, and in the same cases as `create`.
+   */
+  update(
+    identity: KeyIdentity,
+    id: string,
+    request: BodyIn<typeof endpoints.update, F>,
+    actor?: Actor,
+  ): Promise<Broadcast>
   /** Pauses it. Accepted messages are still sent. @throws SvcError `not_found`; `validation_error` if it has ended. */
   pause(viewer: Viewer, id: string, actor?: Actor): Promise<Broadcast>
   /**
@@ -228,6 +240,24 @@ export function createBroadcasts(
         },
       }
     },
+    async update(identity, id, request, actor = SERVICE) {
+      const row = await find(identity, id)
+      await open(identity, changedRequest(row, request), '')
+      return change(row, actor, 'broadcast.updated', (before, at) => {
+        if (before.started_at) throw invalid('id', 'The broadcast has begun: it cannot be changed')
+        if (before.status === 'canceled') throw not(before.status, 'changed')
+        const {
+          workspace_id: _,
+          id: __,
+          created_at: ___,
+          ...changed
+        } = newRow(identity, changedRequest(before, request), { id, at })
+        // A pause lasts until `resume`, unless the request says what follows.
+        const isPaused = before.status === 'paused' && request.draft === undefined
+        const { status, pause_reason, pause_message, next_at } = before
+        return { ...changed, ...(isPaused && { status, pause_reason, pause_message, next_at }) }
+      })
+    },
     async pause(viewer, id, actor = SERVICE) {
       return change(await find(viewer, id), actor, 'broadcast.paused', ({ status }) => {
         if (status !== 'scheduled' && status !== 'running') throw not(status, 'paused')
@@ -304,6 +334,29 @@ function newRow(
     started_at: null,
     finished_at: null,
   }
+}
+
+/** The request that would make the broadcast as it is after a change. @throws SvcError `validation_error` */
+function changedRequest(row: BroadcastRow, change: ChangedBroadcast): NewBroadcast {
+  const { channel, template: name, template_version: version, template_locale: locale } = row
+  const after = <T>(given: T | undefined, stored: T): T => (given === undefined ? stored : given)
+  const request: NewBroadcast = {
+    channel,
+    name: after(change.name, row.name) ?? undefined,
+    from: after(change.from, row.sender) ?? undefined,
+    scheduled_at: after(change.scheduled_at, row.scheduled_at) ?? undefined,
+    time_zone: after(change.time_zone, row.time_zone) ?? undefined,
+    rate: after(change.rate, row.rate) ?? undefined,
+    audience: change.audience ?? row.audience,
+    template: change.template ?? {
+      ...{ name, version: version ?? undefined, locale: locale ?? undefined },
+      variables: row.variables,
+    },
+    draft: change.draft ?? row.status === 'draft',
+  }
+  const [fault] = broadcastFaults(request)
+  if (fault) throw invalid(fault.path, fault.message)
+  return request
 }
 
 /** @throws SvcError `validation_error` for a time more than 35 days ahead. */

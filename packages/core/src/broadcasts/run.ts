@@ -318,7 +318,8 @@ function isSame(now: BroadcastRow, seen: BroadcastRow): boolean {
     now.status === seen.status &&
     now.cursor === seen.cursor &&
     now.canceled_through === seen.canceled_through &&
-    now.next_at?.getTime() === seen.next_at?.getTime()
+    now.next_at?.getTime() === seen.next_at?.getTime() &&
+    now.updated_at.getTime() === seen.updated_at.getTime()
   )
 }
 

@@ -110,6 +110,8 @@ export interface Contacts<F extends Form = 'given'> {
   ): Promise<{ contacts: Contact[]; total: number; next_after: string | null }>
   /** Returns a page of the tags that contacts have, in their order, and whether more tags follow (with `before`: precede). */
   tags(workspaceId: string, query: TagQuery): Promise<{ tags: ContactTag[]; has_more: boolean }>
+  /** Takes the tag from all contacts that have it, in steps. Returns their number. */
+  removeTag(workspaceId: string, tag: string): Promise<number>
   /** The contact with this e-mail address. @throws SvcError `not_found`. */
   byEmail(workspaceId: string, email: string): Promise<Contact>
   /** One contact. @throws SvcError `not_found`, also for another workspace's contact. */
@@ -231,6 +233,22 @@ export function createContacts({ storage, runtime, quotas }: ContactParts): Cont
         has_more: found.length > limit,
       }
     },
+    async removeTag(workspaceId, tag) {
+      for (let removed = 0; ; ) {
+        const found = await storage.write(async ({ contacts }) => {
+          await contacts.lock(workspaceId)
+          const rows = await contacts.list(workspaceId, { tag }, { limit: TAG_STEP, offset: 0 })
+          const updated_at = runtime.now()
+          for (const row of rows) {
+            const tags = row.tags.filter((one) => one !== tag)
+            await contacts.update({ ...row, tags, updated_at })
+          }
+          return rows.length
+        })
+        removed += found
+        if (found < TAG_STEP) return removed
+      }
+    },
     async get(workspaceId, contactId) {
       const row = await find(read, workspaceId, contactId)
       const suppressed = suppressedBy(await read.suppressions.of(workspaceId, addressesOf(row)))
@@ -309,6 +327,9 @@ function recordOf(row: ContactRow, suppressed: Suppressed): Contact {
   const { workspace_id: _, email_key: __, search_text: ___, ...record } = row
   return { ...record, subscriptions: subscriptionsOf(row, suppressed) }
 }
+
+/** The contacts that lose a tag in one transaction: it takes a few milliseconds, and others wait meanwhile. */
+const TAG_STEP = 50
 
 /** The number of contacts in a page. A page takes a few milliseconds of the database and a few hundred kilobytes. */
 const PAGE_ROWS = 500

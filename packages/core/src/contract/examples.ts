@@ -846,6 +846,7 @@ export const EXAMPLES: Examples<typeof api> = {
         },
       },
     },
+    update: { body: { rate: 600 }, data: { broadcast: scheduledBroadcast } },
     pause: {
       data: {
         broadcast: {

@@ -30,6 +30,7 @@ import { type FallBack, startFallbackWatch } from '../verifications/fallbacks.ts
 import { deliveryLane } from './delivery-lane.ts'
 import type { LoadParts } from './in-flight.ts'
 import { type RunningLane, startLane } from './lane.ts'
+import type { CallParts } from './message-calls.ts'
 import { messageLane } from './message-lane.ts'
 import type { Performer } from './performer.ts'
 import type { Listeners, ProviderWatch } from './provider-watch.ts'
@@ -71,6 +72,7 @@ export function startDispatcher({
   sendReplies = null,
   fallBack,
   stepBroadcast,
+  unsubscribeUrl,
   mailLowBalance = () => true,
   watch,
   listeners,
@@ -107,6 +109,8 @@ export function startDispatcher({
   watch?: ProviderWatch
   /** The listeners close after the last provider call has ended. */
   listeners?: Listeners
+  /** The link with which the recipient of a message unsubscribes. */
+  unsubscribeUrl?: CallParts['unsubscribeUrl']
   /** Queues a mail to the owner; false if too many mails are queued. */
   mailLowBalance?: (low: LowBalance) => void
   /** The retention of messages; null if messages are kept forever. */
@@ -143,6 +147,7 @@ export function startDispatcher({
     receive,
     signing: createSigningKeys({ storage, runtime, sealer }),
     codeKey: createCodeKey({ storage, runtime, sealer }).get,
+    unsubscribeUrl,
     tracing,
     lease_ms,
     connections,

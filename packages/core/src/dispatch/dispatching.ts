@@ -1,6 +1,7 @@
 import type { BroadcastStepper } from '../broadcasts/run.ts'
 import { type Carriers, createPace, type Pauses } from '../carriers/carriers.ts'
 import type { Provider } from '../contract/outside/provider.ts'
+import { unsubscribeUrl } from '../contract/signing/unsubscribe-url.ts'
 import { type DispatchGate, oneAtATime } from '../control/dispatch-control.ts'
 import type { ProviderRecord } from '../control/provider-desk.ts'
 import type { TxtLookup } from '../domains/txt-lookup.ts'
@@ -198,6 +199,7 @@ export function createDispatching({
         ),
       ),
       callsOf: callGate.callsOf,
+      unsubscribeUrl: (ref) => unsubscribeUrl(opened.settings, ref),
       ...parts,
     })
   }

@@ -2,10 +2,12 @@ import type {
   DkimKey,
   JobRecipient,
   LookupJob,
+  MessageRef,
   Outcome,
   SendJob,
 } from '../contract/outside/provider.ts'
 import type { Content, VoiceContent } from '../contract/resources/content.ts'
+import { hasUnsubscribeUrl, withUnsubscribeUrl } from '../contract/signing/unsubscribe-url.ts'
 import { fromAddressOf } from '../domains/from-rule.ts'
 import type { SigningKey, SigningKeys } from '../domains/signing-keys.ts'
 import type { Incoming } from '../inbound/inbound.ts'
@@ -47,6 +49,8 @@ export interface CallParts extends SettleParts {
   receive: (provider: string, incoming: readonly Incoming[]) => Promise<void>
   /** The key of one-time codes. */
   codeKey: () => Promise<string>
+  /** The link with which the recipient of a message unsubscribes; absent: e-mails have none in their texts. */
+  unsubscribeUrl?: ((ref: MessageRef) => string) | undefined
   lease_ms: number
   call_max_ms: number
 }
@@ -179,7 +183,7 @@ interface SignedJob {
  * made, for example because the database did not answer.
  */
 async function signJobs(
-  { runtime, routing, signing, codeKey }: CallParts,
+  { runtime, routing, signing, codeKey, unsubscribeUrl }: CallParts,
   provider: string,
   messages: readonly ClaimedMessage[],
 ): Promise<SignedJob[] | null> {
@@ -195,7 +199,7 @@ async function signJobs(
     const hasCodes = messages.some(({ content }) => codeSourceOf(content) !== null)
     const key = hasCodes ? await codeKey() : null
     const jobs = messages.map((message) =>
-      sendJob(routing, key === null ? message : filledIn(message, key)),
+      withLink(sendJob(routing, key === null ? message : filledIn(message, key)), unsubscribeUrl),
     )
     if (signing === null || provider === SANDBOX.name) {
       return jobs.map((job) => ({ job, outcome: null }))
@@ -218,6 +222,12 @@ function signedJob(job: SendJob, key: SigningKey, signs: boolean): SignedJob {
   if (!signs) return { job, outcome: null }
   if (key === 'unreadable') return { job, outcome: UNREADABLE }
   return { job: { ...job, dkim: key satisfies DkimKey }, outcome: null }
+}
+
+/** The job of an e-mail whose texts show its unsubscribe link. */
+function withLink(job: SendJob, urlOf: CallParts['unsubscribeUrl']): SendJob {
+  if (job.channel !== 'email' || !urlOf || !hasUnsubscribeUrl(job.content)) return job
+  return { ...job, content: withUnsubscribeUrl(job.content, urlOf(job)) }
 }
 
 /** The message with its one-time code in place of the mask. */

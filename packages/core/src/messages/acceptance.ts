@@ -14,6 +14,7 @@ import {
 } from '../contract/resources/mail-recipients.ts'
 import type { SendRequest } from '../contract/resources/send-request.ts'
 import type { UsedTemplate } from '../contract/resources/templates.ts'
+import { hasUnsubscribeUrl } from '../contract/signing/unsubscribe-url.ts'
 import { type FromRule, fromAddressOf } from '../domains/from-rule.ts'
 import type { CountryFault, Price } from '../prices/price.ts'
 import type { EndOfQuiet } from '../quiet-hours/quiet-hours.ts'
@@ -270,20 +271,23 @@ export function faultOf(
   return fault instanceof Promise ? fault.then((found) => found ?? several()) : (fault ?? several())
 }
 
-/** The fault if a provider that may get the message sends to one recipient at a time and the message has several. */
+/** The fault of a message to several recipients: a provider that may get it sends to one at a time, or its link is for one. */
 export function severalFault(
   { takesSeveral }: Pick<SendRules, 'takesSeveral'>,
   { mode }: KeyIdentity,
-  { channel }: SendRequest,
+  { channel, content }: SendRequest,
   recipients: readonly NamedRecipient[],
 ): ErrorDetail | null {
-  const message = { channel, livemode: mode === 'live' }
-  if (recipients.length < 2 || takesSeveral(message)) return null
-  return { path: 'to', message: ONE_RECIPIENT }
+  if (recipients.length < 2) return null
+  if (!takesSeveral({ channel, livemode: mode === 'live' })) {
+    return { path: 'to', message: ONE_RECIPIENT }
+  }
+  return hasUnsubscribeUrl(content) ? { path: 'to', message: ONE_LINK } : null
 }
 
 const ONE_RECIPIENT =
   'The e-mail provider of this service sends to one recipient at a time: send one message to each'
+const ONE_LINK = 'An e-mail with {{unsubscribe_url}} needs one recipient: send one message to each'
 
 export interface Schedule {
   /** When the message is sent; null: now. */

@@ -19,6 +19,7 @@ import {
 import { type Channel, type Content, contents } from '../contract/resources/content.ts'
 import type { Addressed } from '../contract/resources/mail-recipients.ts'
 import { isPlainRecipient, isPlainText } from '../contract/resources/plain-send.ts'
+import { unsubscribeValue } from '../contract/signing/unsubscribe-url.ts'
 import type { CountryFault, Price, PriceOf } from '../prices/price.ts'
 
 import { type ContentTemplate, contentTemplate, type LookUp, namesOf } from '../rules/template.ts'
@@ -214,7 +215,7 @@ function messageFor(
   const contact = contact_id === undefined ? undefined : contacts.get(contact_id)
   const lookUp = lookUpFor(recipient, contact, request.defaults)
   const content = template.fill(
-    source ? (name) => lookUp(name) ?? source.lookUp(name) : lookUp,
+    (name) => lookUp(name) ?? source?.lookUp(name) ?? unsubscribeValue(request.channel, name),
     missing,
     bulk.spent,
   )

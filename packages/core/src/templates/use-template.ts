@@ -19,6 +19,7 @@ import type {
   TemplateVariable,
   UsedTemplate,
 } from '../contract/resources/templates.ts'
+import { unsubscribeValue } from '../contract/signing/unsubscribe-url.ts'
 import type { MessageRow, TemplateVersionRow } from '../rows/rows.ts'
 import type { StoredVariant } from '../rows/templates.ts'
 import { type MarketingTexts, withMarketingTexts } from '../rules/marketing-texts.ts'
@@ -94,7 +95,8 @@ function sourceIn(
   return {
     used: { name: row.name, version: row.version, locale: variant.locale },
     content: texts ? withMarketingTexts(channel, content, texts) : content,
-    lookUp: (name) => own(variables, name) ?? fallbacks.get(name) ?? null,
+    lookUp: (name) =>
+      own(variables, name) ?? fallbacks.get(name) ?? unsubscribeValue(channel, name),
   }
 }
 

@@ -213,6 +213,9 @@ function broadcastRoutes({ broadcasts }: DecodedCore): Handlers<typeof api.broad
       return { broadcasts: found, pagination: paginationOf(total, query), next_after }
     },
     get: ({ viewer, params }) => broadcasts.get(viewer, params.id),
+    async update({ identity, params, body, actor }) {
+      return { broadcast: await broadcasts.update(keyOf(identity), params.id, body, actor) }
+    },
     async pause({ viewer, params, actor }) {
       return { broadcast: await broadcasts.pause(viewer, params.id, actor) }
     },

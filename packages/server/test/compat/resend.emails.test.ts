@@ -363,7 +363,7 @@ describe('errors', () => {
     expect(refused.error).toMatchObject({ statusCode: 401, name: 'restricted_api_key' })
   })
 
-  it('name an unknown e-mail, an unknown endpoint and broadcasts', async () => {
+  it('name an unknown e-mail, an unknown endpoint and how keys are made', async () => {
     const unknown = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
     expect((await resend.emails.get(unknown)).error).toMatchObject({
       statusCode: 404,
@@ -378,9 +378,9 @@ describe('errors', () => {
       name: 'not_found',
       message: 'The requested endpoint does not exist.',
     })
-    expect((await resend.broadcasts.list()).error).toMatchObject({
+    expect((await request('POST', '/api-keys')).body).toMatchObject({
       statusCode: 404,
-      message: expect.stringContaining('Broadcasts are not supported'),
+      message: expect.stringContaining('API keys are created with the API'),
     })
   })
 

@@ -14,6 +14,12 @@ const MAIL = {
   subject: 'Hello',
   html: '<p>It works</p>',
 }
+const LETTER = {
+  from: MAIL.from,
+  subject: MAIL.subject,
+  html: MAIL.html,
+  segment_id: 'none',
+}
 const HOOK = { endpoint: 'https://receiver.example/resend', events: ['email.sent'] as const }
 const NOT_FOUND = { statusCode: 404, name: 'not_found' }
 
@@ -158,6 +164,12 @@ const REQUESTS: [path: string, body: object, fields: string[]][] = [
     ['email', 'first_name', 'properties', 'unsubscribed'],
   ],
   ['/webhooks', HOOK, ['endpoint', 'events']],
+  [
+    '/broadcasts',
+    { ...LETTER, send: false },
+    'name html from subject text reply_to segment_id preview_text send scheduled_at x'.split(' '),
+  ],
+  ['/segments', { name: 'vip' }, ['x', 'name']],
   ['/domains', { name: 'a.example' }, ['name', 'region', 'capabilities', 'tls', 'open_tracking']],
 ]
 
@@ -210,7 +222,7 @@ describe('hostile input', () => {
   })
 
   it('in paths and queries gets an error of Resend', async () => {
-    for (const group of ['emails', 'contacts', 'webhooks', 'domains']) {
+    for (const group of ['emails', 'contacts', 'webhooks', 'domains', 'broadcasts']) {
       for (const id of [
         '__proto__',
         '%00',

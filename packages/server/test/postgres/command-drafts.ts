@@ -437,6 +437,10 @@ function broadcastDrafts(
     }),
     'broadcasts.list': () => ({ query: page() }),
     'broadcasts.get': ({ broadcasts }) => ({ id: broadcasts.at(-1) }),
+    'broadcasts.update': ({ broadcasts }) => ({
+      id: broadcasts.at(-1),
+      json: { audience: { tags: ['unused'], exclude_tags: ['vip'] }, rate: 60, draft: true },
+    }),
     'broadcasts.pause': ({ broadcasts }) => ({ id: broadcasts.at(-1) }),
     'broadcasts.resume': ({ broadcasts }) => ({ id: broadcasts.at(-1) }),
     'broadcasts.cancel': ({ broadcasts }) => ({ id: broadcasts.at(-1) }),

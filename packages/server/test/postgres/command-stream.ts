@@ -91,6 +91,7 @@ const BEFORE: Record<string, readonly string[]> = {
   'broadcasts.create': ['templates.create', 'templates.publish'],
   'broadcasts.preview': ['templates.create', 'templates.publish'],
   'broadcasts.get': ['templates.create', 'templates.publish', 'broadcasts.create'],
+  'broadcasts.update': ['templates.create', 'templates.publish', 'broadcasts.create draft'],
   'broadcasts.pause': [
     'templates.create',
     'templates.publish',

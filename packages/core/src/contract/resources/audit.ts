@@ -56,6 +56,7 @@ export const AUDIT_ACTIONS = {
   'template.published': 'A version of a template was published; `version` is its number.',
   'template.deleted': 'A template was deleted.',
   'broadcast.created': 'A broadcast was created; `template` names its template.',
+  'broadcast.updated': 'A broadcast that had not begun was changed.',
   'broadcast.paused': 'A broadcast was paused.',
   'broadcast.resumed': 'A paused broadcast continues, or a draft begins.',
   'broadcast.canceled': 'A broadcast was canceled.',

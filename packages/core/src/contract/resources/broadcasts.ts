@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { endpoint } from '../endpoints/endpoint.ts'
 import { listQuery, nextAfter, pagination } from '../endpoints/paging.ts'
+import type { ErrorDetail } from '../errors.ts'
 import { credits, dateTime, isRecord, text, timestamp, uuid } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
 import { CHANNELS, type Content } from './content.ts'
@@ -94,9 +95,13 @@ const channel = z.enum(CHANNELS, {
   error: ({ input }) => (input === undefined ? undefined : channelText(CHANNELS)),
 })
 
+const name = text(LIMITS.broadcast_name_length).meta({ example: 'May news' })
+const timeZone = z.enum(BROADCAST_TIME_ZONES)
+const rate = z.int().min(1).max(LIMITS.broadcast_rate_max)
+
 const newBroadcast = z
   .strictObject({
-    name: text(LIMITS.broadcast_name_length).optional().meta({ example: 'May news' }),
+    name: name.optional(),
     channel,
     template: templateUse,
     audience,
@@ -104,31 +109,57 @@ const newBroadcast = z
       description: 'The sender, as in a send. For an e-mail the display name of the sender.',
     }),
     scheduled_at: dateTime.optional().meta({ description: 'Default: at once.' }),
-    time_zone: z.enum(BROADCAST_TIME_ZONES).optional().meta({
+    time_zone: timeZone.optional().meta({
       description:
         '`recipient`: each message goes when the clocks of its recipient show the date and the time of `scheduled_at` in UTC. `2026-05-04T09:00` is then nine in the morning for each of them. Where this time is past, messages go at once.',
     }),
-    rate: z.int().min(1).max(LIMITS.broadcast_rate_max).optional().meta({
+    rate: rate.optional().meta({
       description: 'Messages in a minute. Default: as fast as the provider takes them.',
     }),
     draft: z.boolean().default(false).meta({
       description: 'Whether the broadcast waits for `resume`.',
     }),
   })
-  .superRefine(({ channel, from: sender, time_zone, scheduled_at }, ctx) => {
-    if (time_zone && !scheduled_at) {
-      const message = 'scheduled_at is required with time_zone'
-      ctx.addIssue({ code: 'custom', path: ['scheduled_at'], message })
-    }
-    if (channel !== 'email') return
-    const { error } = from.email.safeParse(sender)
-    for (const { message } of error?.issues ?? []) {
-      ctx.addIssue({ code: 'custom', path: ['from'], message })
+  .superRefine((request, ctx) => {
+    for (const { path, message } of broadcastFaults(request)) {
+      ctx.addIssue({ code: 'custom', path: [path], message })
     }
   })
 
 /** A new broadcast, decoded. */
 export type NewBroadcast = z.output<typeof newBroadcast>
+
+/** The faults of a broadcast that no field has alone. */
+export function broadcastFaults({
+  channel,
+  from: sender,
+  time_zone,
+  scheduled_at,
+}: Pick<NewBroadcast, 'channel' | 'from' | 'time_zone' | 'scheduled_at'>): ErrorDetail[] {
+  const faults: ErrorDetail[] = []
+  if (time_zone && !scheduled_at) {
+    faults.push({ path: 'scheduled_at', message: 'scheduled_at is required with time_zone' })
+  }
+  const { error } = channel === 'email' ? from.email.safeParse(sender) : {}
+  for (const { message } of error?.issues ?? []) faults.push({ path: 'from', message })
+  return faults
+}
+
+const changedBroadcast = z.strictObject({
+  name: name.nullable().optional(),
+  template: templateUse.optional(),
+  audience: audience.optional(),
+  from: from.sms.nullable().optional(),
+  scheduled_at: dateTime.nullable().optional().meta({ description: 'null: at once.' }),
+  time_zone: timeZone.nullable().optional(),
+  rate: rate.nullable().optional(),
+  draft: z.boolean().optional().meta({
+    description: 'true: it waits for `resume` from now on. false: it begins at its time.',
+  }),
+})
+
+/** A change of a broadcast, decoded. */
+export type ChangedBroadcast = z.output<typeof changedBroadcast>
 
 const count = z.int().min(0)
 
@@ -323,6 +354,16 @@ export const broadcasts = {
     data: z.object({ broadcast, results: broadcastResults }),
     summary: 'Get one broadcast, its progress and its results',
     description: 'The results leave out messages whose history was removed.',
+  }),
+  update: endpoint({
+    ...changed,
+    also_scope: 'manage_contacts',
+    method: 'PUT',
+    path: '/api/v1/broadcasts/:id',
+    body: changedBroadcast,
+    summary: 'Change a broadcast that has not begun',
+    description:
+      'Changes the fields given; `template` and `audience` as a whole. null removes a value. The broadcast is sent with the API key of this request from now on.',
   }),
   pause: endpoint({
     ...changed,

@@ -2,6 +2,7 @@ import type { SendMailOptions } from 'nodemailer'
 import type { Mail } from '../../contract/outside/mail.ts'
 import type { ProviderContext } from '../../contract/outside/provider.ts'
 import type { Message } from '../../contract/resources/messages.ts'
+import { unsubscribeUrl, withUnsubscribeUrl } from '../../contract/signing/unsubscribe-url.ts'
 import { mailMessage } from './mail-message.ts'
 import { ownerMessage } from './owner-message.ts'
 import { type SmtpSettings, settings } from './settings.ts'
@@ -32,7 +33,7 @@ export async function messageSource(
     channel,
     sender,
     recipient,
-    content,
+    content: withUnsubscribeUrl(content, unsubscribeUrl(context, { workspace_id, message_id: id })),
     attempt: 1,
     created_at_ms: created_at.getTime(),
     max_duration_s: null,

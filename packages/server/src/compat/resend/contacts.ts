@@ -1,9 +1,10 @@
-import { api, type Contact, decode, endpoint, LIMITS, SvcError } from '@svc/core/contract'
+import { api, type Contact, decode, endpoint, SvcError } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
 import * as z from 'zod'
 import type { Handlers } from '../../routes/mount.ts'
 import { idOrEmail, optional } from './fields.ts'
-import { answer, listQuery, listQueryOf, ROOT } from './tables.ts'
+import { segmentId, segmentOf, segmentQuery } from './segments.ts'
+import { answer, listQuery, pageAmong, ROOT } from './tables.ts'
 
 const access = { auth: 'api_key', scope: 'manage_contacts', rate: 'general', ...answer } as const
 const missing = { not_found: 'Contact not found' } as const
@@ -33,9 +34,7 @@ const updated = z.strictObject({ ...changes, ...repeated })
 const group = { audience: z.string() }
 const one = z.object({ contact: idOrEmail })
 const oneInGroup = z.object({ ...group, contact: idOrEmail })
-
-/** The position in a list of groups is the id of a group. */
-const groupQuery = listQueryOf(z.string().min(1).max(LIMITS.contact_tag_length).optional())
+const oneAndSegment = z.object({ contact: idOrEmail, segment: segmentId })
 
 /** The endpoints for contacts, with and without an audience. Source: https://resend.com/docs/api-reference/contacts */
 export const contactEndpoints = {
@@ -70,14 +69,6 @@ export const contactEndpoints = {
     // A version of the package repeats the id of the segment.
     query: listQuery,
     summary: 'List the contacts of an audience or a segment',
-  }),
-  groups: endpoint({
-    ...access,
-    method: 'GET',
-    path: `${ROOT}/segments`,
-    also_at: `${ROOT}/audiences`,
-    query: groupQuery,
-    summary: 'List the audiences and segments that contacts are in, by their id',
   }),
   get: endpoint({
     ...access,
@@ -128,6 +119,31 @@ export const contactEndpoints = {
     path: `${ROOT}/audiences/:audience/contacts/:contact`,
     params: oneInGroup,
     summary: 'Remove a contact from an audience',
+  }),
+  segments: endpoint({
+    ...access,
+    ...missing,
+    method: 'GET',
+    path: `${ROOT}/contacts/:contact/segments`,
+    params: one,
+    query: segmentQuery,
+    summary: 'List the segments of a contact',
+  }),
+  add_segment: endpoint({
+    ...access,
+    ...missing,
+    method: 'POST',
+    path: `${ROOT}/contacts/:contact/segments/:segment`,
+    params: oneAndSegment,
+    summary: 'Add a contact to a segment',
+  }),
+  remove_segment: endpoint({
+    ...access,
+    ...missing,
+    method: 'DELETE',
+    path: `${ROOT}/contacts/:contact/segments/:segment`,
+    params: oneAndSegment,
+    summary: 'Remove a contact from a segment',
   }),
 } as const
 
@@ -205,6 +221,12 @@ export function contactHandlers({
     return { object: 'contact', id }
   }
 
+  async function leave(workspaceId: string, target: Target & { audience: string }) {
+    const { id, tags } = await find(workspaceId, target)
+    const rest = tags.filter((tag) => tag !== target.audience)
+    return contacts.update(workspaceId, id, { tags: rest })
+  }
+
   const get = async (workspaceId: string, target: Target) => {
     const found = await find(workspaceId, target)
     return { object: 'contact', ...summaryOf(found), properties: propertiesOf(found) }
@@ -215,15 +237,6 @@ export function contactHandlers({
     create_in: ({ workspace_id, body, params }) => create(workspace_id, body, params.audience),
     list: ({ workspace_id, query }) => list(workspace_id, query),
     list_in: ({ workspace_id, query, params }) => list(workspace_id, query, params.audience),
-    async groups({ workspace_id, query }) {
-      const { tags, has_more } = await contacts.tags(workspace_id, query)
-      const data = tags.map(({ tag, since }) => ({
-        id: tag,
-        name: tag,
-        created_at: since.toISOString(),
-      }))
-      return { object: 'list', has_more, data }
-    },
     get: ({ workspace_id, params }) => get(workspace_id, params),
     get_in: ({ workspace_id, params }) => get(workspace_id, params),
     update: ({ workspace_id, params, body }) => update(workspace_id, params, body),
@@ -234,10 +247,32 @@ export function contactHandlers({
       return { object: 'contact', contact: params.contact, deleted: true }
     },
     async remove_in({ workspace_id, params }) {
-      const { id, tags } = await find(workspace_id, params)
-      const rest = tags.filter((tag) => tag !== params.audience)
-      await contacts.update(workspace_id, id, { tags: rest })
+      await leave(workspace_id, params)
       return { object: 'contact', contact: params.contact, deleted: true }
+    },
+    async segments({ workspace_id, params, query }) {
+      const { tags } = await find(workspace_id, params)
+      const page = pageAmong(
+        tags.toSorted().map((id) => ({ id })),
+        query,
+      )
+      const data = []
+      for (const { id } of page.data) {
+        const segment = await segmentOf(contacts, workspace_id, id)
+        // Another request may have removed the tag meanwhile.
+        if (segment) data.push(segment)
+      }
+      return { ...page, data }
+    },
+    async add_segment({ workspace_id, params: { contact, segment } }) {
+      const { id, tags } = await find(workspace_id, { contact })
+      const all = { tags: [...new Set([...tags, segment])] }
+      await contacts.update(workspace_id, id, decode(api.contacts.update.body, all))
+      return { id: segment }
+    },
+    async remove_segment({ workspace_id, params: { contact, segment } }) {
+      const { id } = await leave(workspace_id, { contact, audience: segment })
+      return { id, audienceId: segment, deleted: true }
     },
   }
 }

@@ -1,7 +1,7 @@
 import { api, decode, emailKey, invalid, LargeFile, LIMITS } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
 import * as z from 'zod'
-import { addresses, from, optional } from './fields.ts'
+import { addresses, from, optional, withoutAbsent } from './fields.ts'
 import { readScheduleTime } from './schedule-time.ts'
 
 /** A Buffer as `JSON.stringify` writes it: versions of the package before 6.13 send it so. */
@@ -254,8 +254,4 @@ export function readTime(text: string, now: Date): Date {
     'scheduled_at',
     'Invalid `scheduled_at` field. It must be ISO 8601, or words such as `in 1 hour`, `tomorrow at 9am` or `Friday at 3pm ET`.',
   )
-}
-
-function withoutAbsent(values: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined))
 }

@@ -73,3 +73,7 @@ export function optional<S extends z.ZodType>(schema: S) {
 
 /** An id or an e-mail address in a path. */
 export const idOrEmail = z.union([z.guid(), email])
+
+export function withoutAbsent(values: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined))
+}

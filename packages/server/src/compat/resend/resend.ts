@@ -6,10 +6,12 @@ import type { Admission } from '../../admission/admission.ts'
 import { answerFailureAs } from '../../failures.ts'
 import { type Handlers, mount } from '../../routes/mount.ts'
 import { batchEndpoints, batchHandlers } from './batch.ts'
+import { broadcastEndpoints, broadcastHandlers } from './broadcasts.ts'
 import { contactEndpoints, contactHandlers } from './contacts.ts'
 import { access, assertFullAccess, domainEndpoints, domainHandlers } from './domains.ts'
 import { emailEndpoints, emailHandlers } from './emails.ts'
 import { resendFailureText } from './errors.ts'
+import { segmentEndpoints, segmentHandlers } from './segments.ts'
 import { listQuery, ROOT } from './tables.ts'
 import { templateEndpoints, templateHandlers } from './templates.ts'
 import { webhookEndpoints, webhookHandlers } from './webhooks.ts'
@@ -38,6 +40,8 @@ export function serveResend(
     mount(scope, admission, endpoints, emailHandlers(door), config)
     mount(scope, admission, batchEndpoints, batchHandlers(door), config)
     mount(scope, admission, contactEndpoints, contactHandlers(door), config)
+    mount(scope, admission, segmentEndpoints, segmentHandlers(door), config)
+    mount(scope, admission, broadcastEndpoints, broadcastHandlers(door), config)
     mount(scope, admission, apiKeyEndpoints, apiKeyHandlers(door), config)
     mount(scope, admission, webhookEndpoints, webhookHandlers(door), config)
     mount(scope, admission, templateEndpoints, templateHandlers(door), config)
@@ -72,7 +76,6 @@ function copyRateHeaders(reply: FastifyReply): void {
 }
 
 const UNSUPPORTED = new Map([
-  ['broadcasts', 'Broadcasts are not supported: send a batch, or a bulk with the API.'],
   ['api-keys', 'API keys are created with the API or with `svc keys create`.'],
 ])
 

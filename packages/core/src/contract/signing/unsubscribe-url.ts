@@ -1,0 +1,37 @@
+import type { MessageRef, ProviderContext } from '../outside/provider.ts'
+import type { Channel, Content, EmailContent } from '../resources/content.ts'
+import { messageToken } from './mail-address-token.ts'
+
+const NAME = 'unsubscribe_url'
+
+/** Stands for the unsubscribe link of an e-mail, in templates and in stored contents: the link names the message. */
+const PLACEHOLDER = `{{${NAME}}}`
+
+/** The address at which the recipient of an e-mail unsubscribes. */
+export function unsubscribeUrl(
+  { public_url, secret }: Pick<ProviderContext, 'public_url' | 'secret'>,
+  ref: MessageRef,
+): string {
+  return `${public_url}/unsubscribe/${messageToken(secret, 'unsubscribe', ref)}`
+}
+
+/** The value of the placeholder for the unsubscribe link in an e-mail: the placeholder itself. Null for every other one. */
+export function unsubscribeValue(channel: Channel, name: string): string | null {
+  return channel === 'email' && name === NAME ? PLACEHOLDER : null
+}
+
+/** Whether an e-mail shows its unsubscribe link. */
+export function hasUnsubscribeUrl(content: Content): boolean {
+  const { html, text } = content as EmailContent
+  return `${html ?? ''}${text ?? ''}`.includes(PLACEHOLDER)
+}
+
+/** An e-mail with the link in place of the placeholder. */
+export function withUnsubscribeUrl(content: Content, url: string): Content {
+  const { html, text } = content as EmailContent
+  return {
+    ...content,
+    ...(html && { html: html.replaceAll(PLACEHOLDER, url) }),
+    ...(text && { text: text.replaceAll(PLACEHOLDER, url) }),
+  } as Content
+}

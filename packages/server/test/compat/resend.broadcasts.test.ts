@@ -1,0 +1,286 @@
+import { Resend } from 'resend'
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { Account } from '../accounts.ts'
+import { useWorld } from '../world.ts'
+
+const world = useWorld({ listen: true, dispatch: true })
+
+let owner: Account
+let key: string
+let resend: Resend
+beforeAll(async () => {
+  owner = await world().signup({ credits: 1_000 })
+  key = (await world().key(owner)).key
+  resend = clientOf(key)
+})
+
+const clientOf = (apiKey: string) => new Resend(apiKey, { baseUrl: `${world().url}/compat/resend` })
+
+const LETTER = {
+  from: 'Acme <news@acme.example>',
+  subject: 'News for {{{FIRST_NAME|you}}}',
+  html: '<html><body class="a"><p>Hi {{{contact.first_name}}} {{{LAST_NAME}}}, {{{contact.city|here}}}: {{{EMAIL}}}</p><a href="{{{RESEND_UNSUBSCRIBE_URL}}}">Leave</a></body></html>',
+  replyTo: 'shop@acme.example',
+  previewText: 'Tea & "more" for {{{FIRST_NAME}}}',
+}
+
+async function passTime(ms = 60_000): Promise<void> {
+  await world().dispatcher.idle()
+  await world().advance(ms)
+  await world().dispatcher.idle()
+}
+
+const idOf = async (made: Promise<{ data: { id: string } | null; error: unknown }>) => {
+  const { data, error } = await made
+  expect(error).toBeNull()
+  return data?.id ?? ''
+}
+
+const segment = (name: string) => idOf(resend.segments.create({ name }))
+
+async function sentTo(to: string) {
+  const { body } = await world().call('GET', '/api/v1/messages?channel=email&limit=100', { key })
+  return body.data.messages.filter((one: { recipient: string }) => one.recipient === to)
+}
+
+describe('a broadcast', () => {
+  it('is created, read, changed and sent with the official package', async () => {
+    const segmentId = await segment('Newsletter 2026')
+    expect(segmentId).toBe('Newsletter 2026')
+    const other = await segment('Others')
+    const segments = [{ id: segmentId }]
+    const asha = 'asha@example.com'
+    await resend.contacts.create({
+      ...{ email: asha, firstName: 'Asha', lastName: '<J>', segments },
+      properties: { city: 'Moshi' },
+    })
+    await resend.contacts.create({ email: 'nameless@example.com', segments })
+    await resend.contacts.create({ email: 'other@example.com', segments: [{ id: other }] })
+    await resend.contacts.create({ email: 'left@example.com', unsubscribed: true, segments })
+
+    const id = await idOf(resend.broadcasts.create({ ...LETTER, segmentId: other }))
+    const { data: draft } = await resend.broadcasts.get(id)
+    expect(draft).toStrictEqual({
+      ...{ object: 'broadcast', id, name: LETTER.subject, segment_id: other, audience_id: other },
+      ...{ from: LETTER.from, subject: LETTER.subject, html: LETTER.html, text: null },
+      ...{ reply_to: [LETTER.replyTo], preview_text: LETTER.previewText, status: 'draft' },
+      created_at: world().now().toISOString(),
+      ...{ scheduled_at: null, sent_at: null, topic_id: null },
+    })
+    const changed = await resend.broadcasts.update(id, {
+      ...{ name: 'May', segmentId, subject: 'May, {{{FIRST_NAME|you}}}', from: 'may@acme.example' },
+    })
+    expect(changed).toMatchObject({ error: null, data: { id } })
+    expect((await resend.broadcasts.get(id)).data).toMatchObject({
+      ...{ name: 'May', segment_id: segmentId, from: 'may@acme.example', html: LETTER.html },
+      ...{ preview_text: LETTER.previewText, subject: 'May, {{{FIRST_NAME|you}}}' },
+    })
+
+    expect((await resend.broadcasts.send(id)).data).toMatchObject({ id })
+    expect((await resend.broadcasts.get(id)).data?.status).toBe('queued')
+    await passTime()
+    await passTime()
+    const { data: sent } = await resend.broadcasts.get(id)
+    expect(sent).toMatchObject({ status: 'sent', sent_at: expect.any(String), html: LETTER.html })
+    expect((await resend.broadcasts.list()).data).toMatchObject({
+      ...{ object: 'list', has_more: false },
+      data: [{ id, name: 'May', status: 'sent', segment_id: segmentId }],
+    })
+
+    const [first] = await sentTo(asha)
+    expect(first.content).toMatchObject({
+      ...{ subject: 'May, Asha', from_address: 'may@acme.example', reply_to: [LETTER.replyTo] },
+      html: `<html><body class="a"><div data-preview-text style="display:none">Tea &amp; &quot;more&quot; for Asha</div><p>Hi Asha &lt;J&gt;, Moshi: ${asha}</p><a href="{{unsubscribe_url}}">Leave</a></body></html>`,
+    })
+    const [nameless] = await sentTo('nameless@example.com')
+    // Without a value and a fallback the place stays empty.
+    expect(nameless.content.html).toContain('<p>Hi  , here: nameless@example.com</p>')
+    expect(nameless.content.subject).toBe('May, you')
+    expect(await sentTo('other@example.com')).toEqual([])
+    expect(await sentTo('left@example.com')).toEqual([])
+  })
+
+  it('is sent at its creation or at a time, and canceled back to a draft', async () => {
+    const segmentId = await segment('later')
+    await resend.contacts.create({ email: 'later@example.com', segments: [{ id: segmentId }] })
+    const letter = { ...LETTER, segmentId }
+    const id = await idOf(
+      resend.broadcasts.create({ ...letter, send: true, scheduledAt: 'in 1 hour' }),
+    )
+    const at = new Date(world().now().getTime() + 60 * 60_000).toISOString()
+    expect((await resend.broadcasts.get(id)).data).toMatchObject({
+      ...{ status: 'scheduled', scheduled_at: at },
+    })
+    const refused = { statusCode: 403, name: 'validation_error' }
+    expect((await resend.broadcasts.update(id, { name: 'x' })).error).toMatchObject(refused)
+    expect((await resend.broadcasts.send(id)).error).toMatchObject({
+      ...refused,
+      message: 'The broadcast is scheduled: it cannot be changed or sent.',
+    })
+    expect((await resend.broadcasts.cancel(id)).data).toEqual({ object: 'broadcast', id })
+    expect((await resend.broadcasts.get(id)).data).toMatchObject({
+      ...{ status: 'draft', scheduled_at: null },
+    })
+    expect((await resend.broadcasts.cancel(id)).error).toMatchObject(refused)
+    await passTime(61 * 60_000)
+    expect(await sentTo('later@example.com')).toEqual([])
+
+    const scheduledAt = 'in 2 minutes'
+    expect((await resend.broadcasts.send(id, { scheduledAt })).error).toBeNull()
+    const copy = await idOf(resend.broadcasts.duplicate(id))
+    await passTime(3 * 60_000)
+    await passTime()
+    expect(await sentTo('later@example.com')).toHaveLength(1)
+    expect((await resend.broadcasts.get(id)).data?.status).toBe('sent')
+    for (const call of ['update', 'send', 'cancel', 'remove'] as const) {
+      expect((await resend.broadcasts[call](id, {})).error, call).toMatchObject(refused)
+    }
+    expect((await resend.broadcasts.get(copy)).data).toMatchObject({
+      ...{ status: 'draft', html: LETTER.html, from: LETTER.from, segment_id: segmentId },
+    })
+
+    const now = await idOf(resend.broadcasts.create({ ...letter, send: true }))
+    await passTime()
+    expect((await resend.broadcasts.get(now)).data?.status).toBe('sent')
+    expect(await sentTo('later@example.com')).toHaveLength(2)
+  })
+
+  it('that did not begin is removed, with its template', async () => {
+    const own = await world().signup({ credits: 10 })
+    const { key: ownKey } = await world().key(own)
+    const client = clientOf(ownKey)
+    const letter = { ...LETTER, segmentId: 'none' }
+    const ids: string[] = []
+    for (let i = 0; i < 4; i++) ids.unshift(await idOf(client.broadcasts.create(letter)))
+    await client.broadcasts.send(ids[0] ?? '', { scheduledAt: 'in 1 hour' })
+    const page = async (options: object) => {
+      const { data } = await client.broadcasts.list(options)
+      return [data?.has_more, ...(data?.data ?? []).map(({ id }) => ids.indexOf(id))]
+    }
+    expect(await page({})).toEqual([false, 0, 1, 2, 3])
+    expect(await page({ limit: 2 })).toEqual([true, 0, 1])
+    expect(await page({ limit: 2, after: ids[1] })).toEqual([false, 2, 3])
+    expect(await page({ limit: 1, before: ids[3] })).toEqual([true, 2])
+    for (const id of [ids[0] ?? '', ids[1] ?? '']) {
+      expect((await client.broadcasts.remove(id)).data).toEqual({
+        ...{ object: 'broadcast', id, deleted: true },
+      })
+      expect((await client.broadcasts.get(id)).error).toMatchObject({ statusCode: 404 })
+      expect((await client.broadcasts.send(id)).error).toMatchObject({ statusCode: 404 })
+    }
+    expect(await page({})).toEqual([false, 2, 3])
+    const { templates } = (await world().call('GET', '/api/v1/templates', { key: ownKey })).body
+      .data
+    expect(templates).toHaveLength(2)
+    // Broadcasts of the API are not Resend's.
+    const name = await world().template(own)
+    const json = { channel: 'sms', template: { name }, audience: {}, draft: true }
+    const made = await world().call('POST', '/api/v1/broadcasts', { key: ownKey, json })
+    const { id } = made.body.data.broadcast
+    expect((await client.broadcasts.get(id)).error).toMatchObject({ statusCode: 404 })
+    expect((await client.broadcasts.remove(id)).error).toMatchObject({ statusCode: 404 })
+    expect(await page({})).toEqual([false, 2, 3])
+  })
+
+  it('with a fault is refused, and leaves no template', async () => {
+    const count = async () =>
+      (await world().call('GET', '/api/v1/templates', { key })).body.data.pagination.total
+    const before = await count()
+    const letter = { ...LETTER, segmentId: 'none' }
+    const wrong: [object, object][] = [
+      [{ from: undefined }, { message: 'Missing `from` field.' }],
+      [{ subject: undefined }, { message: 'Missing `subject` field.' }],
+      [{ segmentId: undefined }, { message: 'Missing `segment_id` field.' }],
+      [{ html: undefined, text: 'x' }, { message: 'The `preview_text` field needs `html`.' }],
+      [{ html: undefined, previewText: undefined }, { statusCode: 422 }],
+      [{ html: '{{name}' }, { statusCode: 422, message: expect.stringContaining('{{') }],
+      [{ scheduledAt: 'in 1 hour' }, { message: 'The `scheduled_at` field needs `send: true`.' }],
+      [{ send: true, scheduledAt: 'someday' }, { statusCode: 422 }],
+      [{ send: true, scheduledAt: 'in 100 days' }, { statusCode: 422 }],
+      [{ topicId: 'x' }, { message: 'The `topic_id` field is not supported.' }],
+      [{ name: 'n'.repeat(201) }, { statusCode: 422 }],
+    ]
+    for (const [fields, error] of wrong) {
+      const made = await resend.broadcasts.create({ ...letter, ...fields } as never)
+      expect(made.error, JSON.stringify(fields)).toMatchObject(error)
+    }
+    expect(await count()).toBe(before)
+  })
+
+  it('belongs to its workspace, and needs the scopes and a live key', async () => {
+    const id = await idOf(resend.broadcasts.create({ ...LETTER, segmentId: 'mine' }))
+    const stranger = clientOf((await world().key(await world().signup())).key)
+    for (const call of ['get', 'update', 'send', 'cancel', 'duplicate', 'remove'] as const) {
+      expect((await stranger.broadcasts[call](id, {})).error, call).toMatchObject({
+        ...{ statusCode: 404, name: 'not_found' },
+      })
+    }
+    expect((await stranger.broadcasts.list()).data?.data).toEqual([])
+    for (const options of [
+      { scopes: ['send_messages', 'read_messages'] as const },
+      { mode: 'test' as const },
+    ]) {
+      const weak = clientOf((await world().key(owner, options as never)).key)
+      const made = await weak.broadcasts.create({ ...LETTER, segmentId: 'mine' })
+      expect(made.error, JSON.stringify(options)).toMatchObject({ name: 'restricted_api_key' })
+    }
+    expect((await resend.broadcasts.get(id)).data?.status).toBe('draft')
+  })
+})
+
+describe('a segment', () => {
+  it('has contacts, which join, leave and are all removed', async () => {
+    const own = clientOf((await world().key(await world().signup())).key)
+    const id = await idOf(own.segments.create({ name: 'VIP ümlaut' }))
+    expect((await own.segments.get(id)).error).toMatchObject({ statusCode: 404 })
+    const email = 'asha@example.com'
+    await own.contacts.create({ email, segments: [{ id: 'first' }] })
+    await own.contacts.create({ email: 'juma@example.com', segments: [{ id }] })
+    expect((await own.contacts.segments.add({ email, segmentId: id })).data).toEqual({ id })
+    const { data } = await own.contacts.segments.list({ email })
+    expect(data?.data.map((one) => one.name)).toEqual([id, 'first'])
+    const created_at = world().now().toISOString()
+    expect((await own.segments.get(id)).data).toStrictEqual({
+      ...{ object: 'segment', id, name: id, created_at },
+    })
+    const left = await own.contacts.segments.remove({ email, segmentId: 'first' })
+    expect(left.data).toMatchObject({ audienceId: 'first', deleted: true })
+    expect((await own.segments.get('first')).error).toMatchObject({ statusCode: 404 })
+
+    expect((await own.audiences.remove(id)).data).toStrictEqual({
+      ...{ object: 'segment', id, deleted: true },
+    })
+    expect((await own.segments.remove(id)).error).toMatchObject({ statusCode: 404 })
+    expect((await own.segments.list()).data?.data).toEqual([])
+    // The contacts stay.
+    expect((await own.contacts.list()).data?.data).toHaveLength(2)
+    expect((await own.contacts.segments.list({ email })).data?.data).toEqual([])
+  })
+
+  it('of many contacts loses all of them, and only this tag', async () => {
+    const account = await world().signup()
+    const { key: ownKey } = await world().key(account)
+    const contacts = Array.from({ length: 120 }, (_, i) => ({
+      email: `c${i}@example.com`,
+      tags: i % 2 ? ['many', 'kept'] : ['many'],
+    }))
+    const json = { contacts }
+    const made = await world().call('POST', '/api/v1/contacts/import', { key: ownKey, json })
+    expect(made.status, made.text).toBe(200)
+    const own = clientOf(ownKey)
+    expect((await own.segments.remove('many')).error).toBeNull()
+    const { data } = await own.segments.list()
+    expect(data?.data.map((one) => one.id)).toEqual(['kept'])
+    const kept = await world().call('GET', '/api/v1/contacts?tag=kept', { key: ownKey })
+    expect(kept.body.data.pagination.total).toBe(60)
+    expect(kept.body.data.contacts[0].tags).toEqual(['kept'])
+  })
+
+  it('has a name that a path can hold', async () => {
+    for (const name of ['', 'a/b', 'a?b', 'a#b', 'a%b', '..', 'x'.repeat(51)]) {
+      expect((await resend.segments.create({ name })).error, name).toMatchObject({
+        statusCode: 422,
+      })
+    }
+  })
+})
