@@ -168,6 +168,8 @@ async function tourBroadcasts(send: Send) {
     channel: 'sms',
     template: { name: 'greeting' },
     audience: { tags: ['unused'], attributes: { city: 'Moshi' } },
+    // It must not begin before it is paused: without contacts it is finished at once.
+    scheduled_at: new Date(Date.now() + 3_600_000).toISOString(),
     draft: true,
   }
   const { broadcast } = await send('broadcasts.create', { body })
