@@ -21,6 +21,7 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   'end-to-end': async () => (await import('./end-to-end.ts')).run,
   'idle-latency': async () => (await import('./idle-latency.ts')).run,
   backlog: async () => (await import('./backlog.ts')).run,
+  broadcast: async () => (await import('./broadcast.ts')).run,
   backup: async () => (await import('./backup.ts')).run,
   'ledger-verify': async () => (await import('./ledger-verify.ts')).run,
   lists: async () => (await import('./lists.ts')).run,

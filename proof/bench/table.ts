@@ -155,6 +155,10 @@ const LINES: Record<string, Columns[]> = {
     ],
   ],
   backlog: [['accept p99, 200,000 queued : none', /^backlog, p99 /, 'times', 3, 1.5]],
+  broadcast: [
+    ['p99 of sends beside a broadcast : none', /^broadcast, p99 of sends/, 'times', 1.5, 1.2],
+    ['growth of memory in a broadcast', 'broadcast, growth of memory', 'MB', 300, 150],
+  ],
   'send-cpu': [['svc send, CPU above node -e 0', 'svc send, CPU above node -e 0', 'ms', 150, 100]],
   steady: [
     [

@@ -53,6 +53,10 @@ answer({
     turns ??= watchTurns()
     return { max_ms: turns.take() }
   },
+  memory: () => ({
+    rss_mb: process.memoryUsage.rss() / 1e6,
+    peak_mb: (process.resourceUsage().maxRSS * 1_024) / 1e6,
+  }),
   async idle() {
     if (running.core.isDispatching()) await (await running.core.startDispatch()).idle()
   },

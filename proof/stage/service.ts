@@ -26,6 +26,8 @@ export interface ServiceHandlers extends Handlers {
   delay(_: null): { p99_ms: number; max_ms: number }
   /** The longest turn of its event loop since the last call, without the time of other processes. Linux only. */
   turn(_: null): { max_ms: number }
+  /** Its resident memory now, and the most that it has had. */
+  memory(_: null): { rss_mb: number; peak_mb: number }
   /** Resolves when every accepted message is sent, and every webhook is delivered. */
   idle(_: null): void
   /** Sweeps now. Only with `dispatch`. */
