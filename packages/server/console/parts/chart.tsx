@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type uPlot from 'uplot'
-import { exactTime } from '../shell/format.ts'
+import { dayText, exactTime } from '../shell/format.ts'
 
 /** A line of a chart. `colour`: the name of a colour token, such as `--good`. */
 export interface Series {
@@ -10,6 +10,7 @@ export interface Series {
 }
 
 const HEIGHT = 220
+const DAY_S = 86_400
 
 /** The steps of an axis of counts: 1, 2, 5, 10 and so on, because half a message is none. */
 const STEPS = Array.from(
@@ -42,7 +43,7 @@ export function Chart({
       if (isGone || !current) return
       plot?.destroy()
       plot = new Plot(
-        optionsOf(current, series),
+        optionsOf(current, times, series),
         [[...times], ...series.map(({ values }) => [...values])],
         current,
       )
@@ -60,7 +61,13 @@ export function Chart({
   return <div class="chart" role="img" aria-label={label} ref={element} />
 }
 
-function optionsOf(element: HTMLElement, series: readonly Series[]): uPlot.Options {
+function optionsOf(
+  element: HTMLElement,
+  times: readonly number[],
+  series: readonly Series[],
+): uPlot.Options {
+  const [first = 0, second = 0] = times
+  const textOf = second - first < DAY_S ? exactTime : dayText
   const style = getComputedStyle(element)
   const colour = (name: string) => style.getPropertyValue(name).trim()
   const axis = {
@@ -81,13 +88,15 @@ function optionsOf(element: HTMLElement, series: readonly Series[]): uPlot.Optio
     series: [
       {
         label: 'Time',
-        value: (_, time) => (time == null ? '–' : exactTime(new Date(time * 1000))),
+        // Without a pointer: the newest.
+        value: (_, time) => textOf(new Date((time ?? times.at(-1) ?? 0) * 1000)),
       },
-      ...series.map(({ name, colour: token }) => ({
+      ...series.map(({ name, colour: token, values }) => ({
         label: name,
         stroke: colour(token),
         width: 2,
-        value: (_: uPlot, value: number | null) => value ?? '–',
+        value: (_: uPlot, value: number | null, __: number, at: number | null) =>
+          (at == null ? values.at(-1) : value) ?? '–',
         points: { show: false },
       })),
     ],

@@ -8,7 +8,7 @@ import { TextInput } from './field.tsx'
 import { Form } from './form.tsx'
 
 /**
- * A dialog over the page. Esc and a click beside it call `onClose`; the focus returns to the element before. `side`: at the
+ * A dialog over the page. Esc and a click beside it call `onClose`; the focus returns to the element before, or to the page. `side`: at the
  * right edge, for details.
  */
 export function Dialog({
@@ -35,7 +35,10 @@ export function Dialog({
     current?.showModal()
     return () => {
       current?.close()
-      before?.focus?.()
+      // Without it the next Tab would begin at the top of the page.
+      const isKept = before?.isConnected && before !== document.body
+      const next = isKept ? before : document.getElementById('content')
+      next?.focus({ preventScroll: true })
     }
   }, [])
   return (

@@ -161,6 +161,20 @@ export function Select({
   )
 }
 
+/** A day of a filter, with its label beside it. */
+export function DayInput({ label, value, onInput }: Value & { label: string }) {
+  return (
+    <label class="day">
+      {label}
+      <input
+        type="date"
+        value={value}
+        onChange={({ currentTarget }) => onInput(currentTarget.value)}
+      />
+    </label>
+  )
+}
+
 const TYPING_MS = 300
 
 /** The search of a page: `/` focuses it, and the value is reported when typing pauses. */

@@ -76,7 +76,10 @@ export function Table<Row>({ label, columns, rows, keyOf, to, actions, current }
 function openLink(event: MouseEvent & { currentTarget: HTMLTableRowElement }): void {
   const isControl = (event.target as Element).closest('a, button, input, label, select')
   if (isControl || getSelection()?.toString()) return
-  event.currentTarget.querySelector('a')?.click()
+  const link = event.currentTarget.querySelector('a')
+  // A drawer returns the focus to it.
+  link?.focus()
+  link?.click()
 }
 
 function moveFocus(event: KeyboardEvent): void {

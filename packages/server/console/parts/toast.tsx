@@ -5,7 +5,8 @@ import { Icon } from './icon.tsx'
 interface Toast {
   id: number
   text: string
-  tone: 'good' | 'bad'
+  /** `plain`: neither a success nor a failure. */
+  tone: 'good' | 'bad' | 'plain'
 }
 
 const SHOWN_MS = 5_000
@@ -35,7 +36,7 @@ export function Toasts() {
     <div class="toasts" role="status" popover="manual" ref={box}>
       {toasts.value.map(({ id, text, tone }) => (
         <p key={id} class={tone}>
-          <Icon name={tone === 'good' ? 'check' : 'warning'} />
+          {tone !== 'plain' && <Icon name={tone === 'good' ? 'check' : 'warning'} />}
           {text}
         </p>
       ))}

@@ -32,10 +32,15 @@ export function errorText(error: unknown): string {
   return inWords(error instanceof Error ? error.message : String(error))
 }
 
-/** A text of the API for people who do not know E.164, and who chose a file. */
+/** A text of the API for people who do not know E.164 and the names of fields, and who chose a file. */
 export function inWords(text: string): string {
   return text
+    .replace(
+      /^Missing required field: (.+)/,
+      (_, names: string) => `Fill in: ${names.replace(/[\w.]*\./g, '').replaceAll('_', ' ')}`,
+    )
     .replace('be in E.164 format', 'have + and the country code, digits only')
+    .replace(' in E.164 format', ' with + and its country code')
     .replace('Request body must be valid CSV', 'The file cannot be read')
     .replace('set default_country', 'set the country')
 }
@@ -52,7 +57,9 @@ export function fieldError(error: unknown, path: string): string | undefined {
   const fault = (error as Detailed | undefined)?.details?.find((one) => one.path === path)
   if (!fault) return undefined
   shown.add(fault)
-  return inWords(fault.message)
+  return fault.message.startsWith('Missing required')
+    ? 'Fill in this field.'
+    : inWords(fault.message)
 }
 
 /** Whether fields show the whole error. */

@@ -69,6 +69,11 @@ export function exactTime(at: string | Date): string {
   return EXACT.format(new Date(at))
 }
 
+/** The day of a time, in the zone of the browser. */
+export function dayText(at: string | Date): string {
+  return DAY_OF_YEAR.format(new Date(at))
+}
+
 /** The clock time with seconds, in the zone of the browser. */
 export function clockTime(at: string | Date): string {
   return CLOCK.format(new Date(at))

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { PAGES } from '../pages.ts'
 import { Button, LinkButton } from '../parts/button.tsx'
 import { Confirmation } from '../parts/dialog.tsx'
@@ -110,9 +110,14 @@ function ModeSwitch() {
 }
 
 function Navigation() {
+  // On a low screen the list scrolls, and the entry of the page may be out of view.
+  const element = useRef<HTMLElement>(null)
+  useEffect(() => {
+    element.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' })
+  }, [path.value])
   const shown = PAGES.filter(({ label, needs, dev }) => label && may(needs) && (!dev || facts.dev))
   return (
-    <nav aria-label="Main">
+    <nav aria-label="Main" ref={element}>
       <PageLinks pages={shown.filter(({ group }) => !group)} />
       {GROUPS.map((group) => {
         const pages = shown.filter((one) => one.group === group)

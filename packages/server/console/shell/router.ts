@@ -74,6 +74,17 @@ export function filtersOf(...names: string[]): Record<string, string> {
   )
 }
 
+/** The times of the filters `startDate` and `endDate`: days of the browser, both included. */
+export function timesOf({ startDate, endDate }: Record<string, string>): {
+  startDate?: Date
+  endDate?: Date
+} {
+  return {
+    ...(startDate && { startDate: new Date(`${startDate}T00:00`) }),
+    ...(endDate && { endDate: new Date(`${endDate}T23:59:59.999`) }),
+  }
+}
+
 /** The parameters of a path for a pattern such as `/messages/:id?`; null if the path is another one. */
 export function match(pattern: string, given: string): Record<string, string> | null {
   const names = pattern.split('/')

@@ -18,6 +18,7 @@ import { walkPasskeys } from './walk-passkeys.ts'
 import { walkPayment } from './walk-payment.ts'
 import { walkRecovery } from './walk-recovery.ts'
 import { walkScripts } from './walk-scripts.ts'
+import { walkStops } from './walk-stops.ts'
 import { walkTools } from './walk-tools.ts'
 import { walkDocs } from './walks.ts'
 
@@ -77,6 +78,8 @@ try {
     console.log('the console works below a prefix of another program, on PostgreSQL')
     await walkRecovery(browser)
     console.log('the console recovers after the service was killed')
+    await walkStops(browser)
+    console.log('members see that sending is frozen, paused or canceled, and too many pages wait')
   }
   await walkPasskeys(browser)
   console.log('a member and an operator sign in with passkeys')

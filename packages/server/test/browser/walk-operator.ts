@@ -1,4 +1,4 @@
-import { deepStrictEqual, ok } from 'node:assert/strict'
+import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -22,7 +22,7 @@ const PAGES = [
   ['/workspaces', 'Workspaces'],
   ['/providers', 'Providers'],
   ['/queues', 'Queues'],
-  ['/purchases', 'Purchases under review'],
+  ['/purchases', 'Purchases'],
   ['/books', 'Ledger and backups'],
   ['/audit', "Operators' audit log"],
   ['/settings', 'Service settings'],
@@ -73,6 +73,7 @@ export async function walkOperator(browser: Browser): Promise<void> {
     await page.getByRole('link', { name: 'Audit log' }).click()
     await page.getByText('credits: 12.5, reason: Trial').waitFor()
     await page.getByText('Their status page says so').waitFor()
+    await filterAudit(page, id)
     await everyPage(page, url)
     await page.setViewportSize({ width: 390, height: 900 })
     await everyPage(page, url)
@@ -113,6 +114,19 @@ async function grant(page: Page, id: string): Promise<void> {
   await pictures(page, 'Operator workspace')
   await page.keyboard.press('Escape')
   await page.getByRole('dialog').waitFor({ state: 'detached' })
+}
+
+/** Who gave credits to which workspace: by action, by workspace and by day. */
+async function filterAudit(page: Page, id: string): Promise<void> {
+  const entries = page.locator('.acts li')
+  await page.getByLabel('Action').selectOption('credits.granted')
+  await entries.filter({ hasText: 'provider.paused' }).first().waitFor({ state: 'detached' })
+  await entries.first().getByRole('link', { name: 'Acme <b>' }).waitFor()
+  await page.getByLabel('Until').fill('2020-01-01')
+  await page.getByText('No entries in this selection').waitFor()
+  await page.goto(page.url().replace(/[?].*/, `?workspace_id=${id}`))
+  await entries.filter({ hasText: 'api_key.created' }).first().waitFor()
+  strictEqual(await entries.filter({ hasText: 'provider.paused' }).count(), 0)
 }
 
 async function everyPage(page: Page, url: string): Promise<void> {

@@ -1,8 +1,16 @@
 import type { AuditAction, AuditEntry } from '@svc/client'
-import { type Column, Empty, ListPage, PageHead, Select, Time } from '../../parts/index.ts'
+import {
+  type Column,
+  DayInput,
+  Empty,
+  ListPage,
+  PageHead,
+  Select,
+  Time,
+} from '../../parts/index.ts'
 import { api } from '../../shell/api.ts'
 import { useLoad } from '../../shell/load.ts'
-import { filtersOf, setQuery } from '../../shell/router.ts'
+import { filtersOf, setQuery, timesOf } from '../../shell/router.ts'
 
 /** The actions that change a workspace. */
 const ACTIONS: readonly AuditAction[] = [
@@ -57,26 +65,23 @@ function Audit() {
   const filter = filtersOf('action', 'startDate', 'endDate', 'after')
   const list = useLoad(
     (signal) => {
-      const { endDate, startDate, ...rest } = filter
-      // The days of the browser, both included.
-      const dates = {
-        ...(startDate && { startDate: new Date(`${startDate}T00:00`) }),
-        ...(endDate && { endDate: new Date(`${endDate}T23:59:59.999`) }),
-      }
-      return api.audit.list({ ...rest, ...dates, limit: 50 }, { signal })
+      const { endDate: _, startDate: __, ...rest } = filter
+      return api.audit.list({ ...rest, ...timesOf(filter), limit: 50 }, { signal })
     },
     [filter],
   )
   const members = useLoad((signal) => api.members.list({ signal }), [])
-  const actorOf = ({ actor: { kind, id }, address }: AuditEntry) => {
+  const keys = useLoad((signal) => api.apiKeys.list({ limit: 100 }, { signal }), [])
+  const actorOf = ({ action, actor: { kind, id }, address }: AuditEntry) => {
     const people = members.data?.members
-    const person = people?.find((one) =>
-      id ? one.id === id : kind === 'session' && one.role === 'owner',
-    )
-    const name = person?.email ?? (kind === 'session' ? null : kind.replace('_', ' '))
+    // Earlier versions recorded a sign-in as the act of a client.
+    const isOwner = !id && (kind === 'session' || action === 'session.created')
+    const person = people?.find((one) => (id ? one.id === id : isOwner && one.role === 'owner'))
+    const key = keys.data?.api_keys.find((one) => one.id === id)
+    const name = person?.email ?? (key && `API key ${key.name}`)
     return (
       <div>
-        {name ?? id ?? kind}
+        {name ?? (kind === 'operator' ? 'operator' : (id ?? kind.replace('_', ' ')))}
         <small class="line">{address}</small>
       </div>
     )
@@ -111,12 +116,11 @@ function Audit() {
           onInput={(action) => setQuery({ action })}
         />
         {(['startDate', 'endDate'] as const).map((name) => (
-          <input
+          <DayInput
             key={name}
-            type="date"
-            aria-label={name === 'startDate' ? 'From' : 'Until'}
+            label={name === 'startDate' ? 'From' : 'Until'}
             value={filter[name] ?? ''}
-            onChange={({ currentTarget }) => setQuery({ [name]: currentTarget.value })}
+            onInput={(day) => setQuery({ [name]: day })}
           />
         ))}
       </div>

@@ -26,6 +26,7 @@ import { ChannelTabs, ContentFields, MoreFields } from '../compose/content-field
 import { type Draft, EMPTY, isComplete, sharedOf } from '../compose/draft.ts'
 import { EstimateCard, useEstimate } from '../compose/estimate.tsx'
 import { keyFor, used } from '../compose/idempotency.ts'
+import { Stopped } from '../messages/stopped.tsx'
 import { missingFor, textOf } from './recipients.ts'
 
 const SHOWN = 5
@@ -241,7 +242,8 @@ function NewBulk() {
             <MoreFields {...editing} />
           </div>
         </div>
-        <div class="stack">
+        <div class="stack follow">
+          <Stopped channel={channel} />
           <EstimateCard estimate={estimate} />
           {blocked.length > 0 && (
             <section class="card">

@@ -3,6 +3,7 @@ import {
   Badge,
   Button,
   type Column,
+  DayInput,
   Empty,
   LinkButton,
   Loaded,
@@ -250,12 +251,11 @@ function Filters({
             ['to', to],
           ] as const
         ).map(([name, value]) => (
-          <input
+          <DayInput
             key={name}
-            type="date"
-            aria-label={name === 'from' ? 'From' : 'Until'}
+            label={name === 'from' ? 'From' : 'Until'}
             value={value}
-            onChange={({ currentTarget }) => set({ [name]: currentTarget.value })}
+            onInput={(day) => set({ [name]: day })}
           />
         ))}
       {(bulk_id || broadcast_id) && (

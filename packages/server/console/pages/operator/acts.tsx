@@ -10,8 +10,8 @@ interface Act {
   /** The fields besides the reason: names of the body and labels. */
   fields?: readonly (readonly [name: string, label: string, hint?: string])[]
   start?: Record<string, string>
-  /** Makes the change. If it resolves to a text, the text is shown as its result. */
-  run(values: Record<string, string>): Promise<unknown>
+  /** Makes the change, and resolves to its result in words. */
+  run(values: Record<string, string>): Promise<string>
 }
 
 /** A change with its reason: the form is its confirmation, and the audit log records both. */
@@ -24,8 +24,7 @@ function ActDialog({ act, onClose }: { act: Act; onClose(): void }) {
       action={act.action}
       onClose={onClose}
       onSubmit={async () => {
-        const result = await act.run(values)
-        toast(typeof result === 'string' ? result : `${act.action}: done`)
+        toast(await act.run(values))
         onClose()
       }}
     >

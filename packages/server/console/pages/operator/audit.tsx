@@ -1,32 +1,79 @@
 import type { OperatorAuditEntry } from '../../../src/console-api/operator/answers.ts'
-import { Badge, Loaded, PageHead, Pager, Time } from '../../parts/index.ts'
+import {
+  Badge,
+  Button,
+  DayInput,
+  Empty,
+  Loaded,
+  PageHead,
+  Pager,
+  Select,
+  Time,
+} from '../../parts/index.ts'
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
-import { hrefOf, query } from '../../shell/router.ts'
+import { filtersOf, hrefOf, setQuery, timesOf } from '../../shell/router.ts'
+
+interface Answer {
+  audit_entries: OperatorAuditEntry[]
+  next_after: string | null
+  actions: string[]
+}
 
 function Audit() {
-  const after = query.value.get('after') ?? undefined
+  const filter = filtersOf('action', 'workspace_id', 'startDate', 'endDate', 'after')
   const load = useLoad(
-    (signal) =>
-      ownApi.get<{ audit_entries: OperatorAuditEntry[]; next_after: string | null }>(
-        '/operator/audit',
-        { after },
-        signal,
-      ),
-    [after],
+    (signal) => {
+      const times = timesOf(filter)
+      const startDate = times.startDate?.toISOString()
+      const endDate = times.endDate?.toISOString()
+      return ownApi.get<Answer>('/operator/audit', { ...filter, startDate, endDate }, signal)
+    },
+    [filter],
   )
   return (
     <>
       <PageHead title="Operators' audit log" text="All workspaces and the service itself" />
-      <Loaded of={load}>
-        {({ audit_entries, next_after }) => (
-          <>
-            <section class="card">
-              <AuditList entries={audit_entries} />
-            </section>
-            <Pager next={next_after} noun="entry" />
-          </>
+      <div class="filters">
+        <Select
+          bare
+          label="Action"
+          value={filter.action ?? ''}
+          options={[
+            ['', 'All actions'],
+            ...(load.data?.actions ?? []).map((one) => [one, one] as const),
+          ]}
+          onInput={(action) => setQuery({ action })}
+        />
+        <DayInput
+          label="From"
+          value={filter.startDate ?? ''}
+          onInput={(startDate) => setQuery({ startDate })}
+        />
+        <DayInput
+          label="Until"
+          value={filter.endDate ?? ''}
+          onInput={(endDate) => setQuery({ endDate })}
+        />
+        {filter.workspace_id && (
+          <Button icon="close" onClick={() => setQuery({ workspace_id: '' })}>
+            One workspace only
+          </Button>
         )}
+      </div>
+      <Loaded of={load}>
+        {({ audit_entries, next_after }) =>
+          audit_entries.length === 0 ? (
+            <Empty icon="audit" title="No entries in this selection" />
+          ) : (
+            <>
+              <section class="card">
+                <AuditList entries={audit_entries} />
+              </section>
+              <Pager next={next_after} noun="entry" />
+            </>
+          )
+        }
       </Loaded>
     </>
   )
@@ -35,22 +82,32 @@ function Audit() {
 export function AuditList({ entries }: { entries: readonly OperatorAuditEntry[] }) {
   return (
     <ul class="acts">
-      {entries.map(({ id, workspace_id, action, actor, address, target, details, created_at }) => (
-        <li key={id}>
-          <Badge>{action}</Badge> {actor.id ?? actor.kind}
-          {address && ` from ${address}`}, <Time at={created_at} />
-          {workspace_id && (
+      {entries.map((entry) => (
+        <li key={entry.id}>
+          <Badge>{entry.action}</Badge> {nameOf(entry)}
+          {entry.address && ` from ${entry.address}`}, <Time at={entry.created_at} />
+          {entry.workspace_id && (
             <p class="small">
-              Workspace <a href={hrefOf(`/operator/workspaces/${workspace_id}`)}>{workspace_id}</a>
+              Workspace{' '}
+              <a href={hrefOf(`/operator/workspaces/${entry.workspace_id}`)}>
+                {entry.workspace_name ?? entry.workspace_id}
+              </a>
             </p>
           )}
           <p class="small">
-            {target} {details}
+            {entry.target} {entry.details}
           </p>
         </li>
       ))}
     </ul>
   )
+}
+
+/** The name of the actor, with the kind of an actor that is no person. */
+function nameOf({ actor: { kind, id }, actor_name }: OperatorAuditEntry): string {
+  const name = actor_name ?? id
+  if (kind === 'api_key') return `API key ${name}`
+  return name ?? kind
 }
 
 export default { title: "Operators' audit log", Page: Audit }

@@ -108,7 +108,12 @@ function Books() {
                       ]}
                     />
                   )}
-                  <Button busy={state === 'running'} onClick={start(backups, '/backups')}>
+                  {state === 'running' && (
+                    <p>
+                      The backup is being made and verified <progress aria-label="Progress" />
+                    </p>
+                  )}
+                  <Button disabled={state === 'running'} onClick={start(backups, '/backups')}>
                     Make a backup now
                   </Button>
                 </>

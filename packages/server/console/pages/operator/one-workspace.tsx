@@ -3,7 +3,7 @@ import type {
   OperatorWorkspace,
   PausedCountry,
 } from '../../../src/console-api/operator/answers.ts'
-import { Button, Copy, Drawer, Facts, Loaded, Money } from '../../parts/index.ts'
+import { Button, Copy, Drawer, Facts, LinkButton, Loaded, Money } from '../../parts/index.ts'
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { randomHex } from '../../shell/random.ts'
@@ -25,11 +25,12 @@ export function OneWorkspace({ id, onChange }: { id: string; onChange(): void })
   )
   const { act, dialog } = useAct()
   const change =
-    (verb: string, body: (values: Record<string, string>) => object) =>
+    (verb: string, result: string, body: (values: Record<string, string>) => object = () => ({})) =>
     async (values: Record<string, string>) => {
       await send(`/workspaces/${id}/${verb}`, { reason: values.reason, ...body(values) })
       load.reload()
       onChange()
+      return result
     }
   return (
     <Drawer
@@ -62,7 +63,7 @@ export function OneWorkspace({ id, onChange }: { id: string; onChange(): void })
                     title: `Grant credits to ${one.name}`,
                     action: 'Grant credits',
                     fields: [['credits', 'Credits']],
-                    run: change('grant', ({ credits }) => ({
+                    run: change('grant', `${one.name} has the credits`, ({ credits }) => ({
                       credits: Number(credits || Number.NaN),
                       id: grant,
                     })),
@@ -88,10 +89,14 @@ export function OneWorkspace({ id, onChange }: { id: string; onChange(): void })
                       daily_limit: `${one.daily_limit ?? ''}`,
                       credit_limit: `${one.credit_limit}`,
                     },
-                    run: change('terms', ({ daily_limit, credit_limit }) => ({
-                      daily_limit: daily_limit ? Number(daily_limit) : null,
-                      credit_limit: Number(credit_limit),
-                    })),
+                    run: change(
+                      'terms',
+                      `${one.name} has the limits`,
+                      ({ daily_limit, credit_limit }) => ({
+                        daily_limit: daily_limit ? Number(daily_limit) : null,
+                        credit_limit: Number(credit_limit),
+                      }),
+                    ),
                   })
                 }
               >
@@ -103,7 +108,7 @@ export function OneWorkspace({ id, onChange }: { id: string; onChange(): void })
                     act({
                       title: `Unfreeze ${one.name}`,
                       action: 'Unfreeze',
-                      run: change('unfreeze', () => ({})),
+                      run: change('unfreeze', `${one.name} may spend again`),
                     })
                   }
                 >
@@ -117,7 +122,7 @@ export function OneWorkspace({ id, onChange }: { id: string; onChange(): void })
                       title: `Freeze ${one.name}`,
                       action: 'Freeze',
                       text: 'It spends nothing from its next request on. Accepted messages are still sent.',
-                      run: change('freeze', () => ({})),
+                      run: change('freeze', `${one.name} is frozen`),
                     })
                   }
                 >
@@ -127,6 +132,10 @@ export function OneWorkspace({ id, onChange }: { id: string; onChange(): void })
             </div>
             <PausedCountries paused={paused_countries} workspaceId={id} onChange={load.reload} />
             <AuditList entries={audit} />
+            <div class="actions">
+              <LinkButton to={`/operator/audit?workspace_id=${id}`}>Whole audit log</LinkButton>
+              <LinkButton to={`/operator/purchases?search=${id}`}>Purchases</LinkButton>
+            </div>
           </div>
         )}
       </Loaded>

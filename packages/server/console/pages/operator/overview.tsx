@@ -62,8 +62,8 @@ function Overview() {
               />
               <Figure
                 name="Credits"
-                value={<Money credits={credits.balance} />}
-                note={`${count(credits.workspaces, 'workspace')}, ${number(credits.frozen)} frozen`}
+                value={<Money credits={credits.balance - credits.held} />}
+                note={`available in ${count(credits.workspaces, 'workspace')}, ${number(credits.held)} held; ${number(credits.frozen)} frozen`}
               />
             </section>
             <section class="card">
@@ -121,6 +121,8 @@ const FAILURES: readonly Column<OperatorOverview['failures'][number]>[] = [
   { name: 'Failed', value: ({ at }) => <Time at={at} /> },
 ]
 
+const LEVELS = { ok: 'good', skipped: 'plain', warning: 'warn', error: 'bad' } as const
+
 /** The checks of `svc doctor`. */
 function Checks() {
   const [checks, setChecks] = useState<OperatorCheck[] | null>(null)
@@ -140,22 +142,15 @@ function Checks() {
             { name: 'Check', kind: 'main', value: ({ check }) => check },
             {
               name: 'Level',
-              value: ({ level }) => (
-                <Badge
-                  tone={
-                    ({ ok: 'good', skipped: 'plain', warning: 'warn', error: 'bad' } as const)[
-                      level
-                    ]
-                  }
-                >
-                  {level}
-                </Badge>
-              ),
+              value: ({ level }) => <Badge tone={LEVELS[level]}>{level}</Badge>,
             },
             {
               name: 'Result',
-              kind: 'wide',
-              value: ({ message, advice }) => (advice ? `${message}: ${advice}` : message),
+              value: ({ message, advice }) => (
+                <>
+                  {message} {advice && <small class="line">{advice}</small>}
+                </>
+              ),
             },
           ]}
         />

@@ -19,18 +19,15 @@ function Providers() {
           ...(sender && { sender }),
         })
         load.reload()
+        return `${sender ?? name} ${verb === 'pause' ? 'is paused' : 'sends again'}`
       },
     })
   async function test(name: string) {
     const path = `/providers/${encodeURIComponent(name)}/check`
     const { type, text } = await send<{ type: string; text: string | null }>(path)
     if (type === 'failed') toast(text ?? type, 'bad')
-    else
-      toast(
-        type === 'ok'
-          ? `${name} accepts its settings`
-          : `${name} cannot be tested without a message`,
-      )
+    else if (type === 'ok') toast(`${name} accepts its settings`)
+    else toast(`${name} cannot be tested without a message: nothing was sent`, 'plain')
   }
   return (
     <>

@@ -6,10 +6,13 @@ import {
   LinkButton,
   Loaded,
   PageHead,
+  Search,
+  StatusBadge,
   Table,
   Time,
 } from '../../parts/index.ts'
 import { number } from '../../shell/format.ts'
+import { query, setQuery } from '../../shell/router.ts'
 import { useAct } from './acts.tsx'
 import { send, usePolled } from './polled.ts'
 
@@ -31,34 +34,52 @@ function resultOf(one: OperatorPurchase): string {
 }
 
 function Purchases() {
-  const load = usePolled<{ purchases: OperatorPurchase[] }>('/purchases')
+  const search = query.value.get('search') ?? ''
+  const load = usePolled<{ purchases: OperatorPurchase[] }>(
+    `/purchases?search=${encodeURIComponent(search)}`,
+  )
   const { act, dialog } = useAct()
-  const change = ({ id, workspace_id, price }: OperatorPurchase, verb: string, action: string) =>
+  const change = (one: OperatorPurchase, verb: string, action: string) => {
+    const { id, workspace_id, price } = one
+    const isReviewed = one.review_reason !== ''
     act({
       title: `${action}: purchase for ${price}`,
       action,
       text:
         verb === 'refund' &&
-        'The payer gets the rest of the payment back. Credits that an operator granted for it stay.',
+        (isReviewed
+          ? 'The payer gets the rest of the payment back. Credits that an operator granted for it stay.'
+          : 'The payer gets the rest of the payment back, and the credits are taken; the balance may be below 0.'),
       async run({ reason }) {
         const { purchase } = await send<{ purchase: OperatorPurchase }>(
           `/purchases/${id}/${verb}`,
           { workspace_id, reason },
         )
         load.reload()
-        return resultOf(purchase)
+        return isReviewed ? resultOf(purchase) : `The purchase is ${purchase.status}.`
       },
     })
+  }
   return (
     <>
       <PageHead
-        title="Purchases under review"
-        text="A payment differs from its purchase, so no credits are granted. Refund it, or check it again after a change at the payment provider."
+        title="Purchases"
+        text="Without a search: those whose payment differs, so that no credits are granted. Refund them, or check them again after a change at the payment provider."
       />
+      <div class="filters">
+        <Search
+          placeholder="Id of a purchase, payment or workspace, or e-mail of a workspace"
+          value={search}
+          onInput={(text) => setQuery({ search: text })}
+        />
+      </div>
       <Loaded of={load}>
         {({ purchases }) =>
           purchases.length === 0 ? (
-            <Empty icon="credits" title="No purchase needs a review" />
+            <Empty
+              icon="credits"
+              title={search ? 'No purchase has this id or workspace' : 'No purchase needs a review'}
+            />
           ) : (
             <Table
               label="Purchases"
@@ -66,7 +87,7 @@ function Purchases() {
               keyOf={({ id }) => id}
               columns={[
                 { name: 'Purchase', kind: 'main', value: ({ id }) => <Copy value={id} /> },
-                { name: 'Status', value: ({ status }) => status },
+                { name: 'Status', value: ({ status }) => <StatusBadge status={status} /> },
                 { name: 'Price', value: ({ price }) => price },
                 { name: 'Credits', kind: 'number', value: ({ credits }) => number(credits) },
                 { name: 'Reason', kind: 'wide', value: reasonOf },
@@ -76,9 +97,11 @@ function Purchases() {
                 <>
                   <LinkButton to={`/operator/workspaces/${one.workspace_id}`}>Workspace</LinkButton>
                   <Button onClick={() => change(one, 'check', 'Check again')}>Check again</Button>
-                  <Button kind="danger" onClick={() => change(one, 'refund', 'Refund')}>
-                    Refund
-                  </Button>
+                  {(one.status === 'paid' || one.review_reason !== '') && (
+                    <Button kind="danger" onClick={() => change(one, 'refund', 'Refund')}>
+                      Refund
+                    </Button>
+                  )}
                 </>
               )}
             />
@@ -90,4 +113,4 @@ function Purchases() {
   )
 }
 
-export default { title: 'Purchases under review', Page: Purchases }
+export default { title: 'Purchases', Page: Purchases }

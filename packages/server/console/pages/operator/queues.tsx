@@ -27,6 +27,7 @@ function Queues() {
       async run({ reason }) {
         await send('/dispatch/pause', { reason })
         load.reload()
+        return 'All sending and delivering is paused'
       },
     })
   return (

@@ -5,15 +5,18 @@ import {
   Empty,
   Loaded,
   PageHead,
+  Search,
   SecondFactor,
   Table,
 } from '../../parts/index.ts'
 import { facts } from '../../shell/facts.ts'
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
+import { query, setQuery } from '../../shell/router.ts'
 import { operator } from '../../shell/session.ts'
 
 function Settings() {
+  const search = query.value.get('search') ?? ''
   const load = useLoad(
     (signal) =>
       ownApi.get<{ settings: OperatorSetting[] | null }>('/operator/settings', {}, signal),
@@ -25,6 +28,13 @@ function Settings() {
         title="Service settings"
         text="Read-only; secrets are masked. Pages: docs/operating/configuration.md"
       />
+      <div class="filters">
+        <Search
+          placeholder="Name, text or value"
+          value={search}
+          onInput={(text) => setQuery({ search: text })}
+        />
+      </div>
       <Loaded of={load}>
         {({ settings }) =>
           settings === null || settings.length === 0 ? (
@@ -32,7 +42,9 @@ function Settings() {
           ) : (
             <Table
               label="Settings"
-              rows={settings}
+              rows={settings.filter(({ env, summary, value }) =>
+                `${env} ${summary} ${value}`.toLowerCase().includes(search.toLowerCase()),
+              )}
               keyOf={({ env }) => env}
               columns={[
                 {

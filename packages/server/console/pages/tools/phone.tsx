@@ -145,13 +145,15 @@ function Talk({ items }: { items: readonly PhoneItem[] }) {
 
 const CHANNELS = { sms: 'SMS', whatsapp: 'WhatsApp', voice: 'Call', email: 'E-mail' }
 
+/** The states that are no fault; others are codes of errors. */
+const STATUSES = /^(?:queued|sent|delivered|read|canceled)$/
+
 function Bubble({ item }: { item: PhoneItem }) {
   const { id, from, at, channel, state, title, parts, encoding, non_gsm_characters: others } = item
   const facts = [
     CHANNELS[channel],
     parts.length > 1 && `${parts.length} segments`,
     encoding === 'UCS-2' && encoding,
-    state,
   ]
   const text = facts.filter(Boolean).join(' · ')
   return (
@@ -166,7 +168,13 @@ function Bubble({ item }: { item: PhoneItem }) {
         ))}
       </p>
       <small>
-        {from === 'service' ? <a href={hrefOf(`/messages/${id}`)}>{text}</a> : text}{' '}
+        {from === 'service' ? <a href={hrefOf(`/messages/${id}`)}>{text}</a> : text}
+        {state && (
+          <>
+            {' · '}
+            <span class={STATUSES.test(state) ? '' : 'bad'}>{state}</span>
+          </>
+        )}{' '}
         <Time at={at} />
       </small>
       {others.length > 0 && (

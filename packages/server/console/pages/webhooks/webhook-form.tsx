@@ -99,7 +99,13 @@ export function WebhookForm({
             onInput={setUrl}
             error={fieldError(error, 'url')}
           />
-          <TextInput label="Description" value={description} onInput={setDescription} />
+          <TextInput
+            label="Description"
+            hint="Shown in the list of webhooks"
+            value={description}
+            onInput={setDescription}
+            error={fieldError(error, 'description')}
+          />
           <Checks
             label="Events"
             options={[

@@ -18,7 +18,15 @@ import { eventsText, OneWebhook, WebhookState } from './one-webhook.tsx'
 import { WebhookForm } from './webhook-form.tsx'
 
 const COLUMNS: readonly Column<Webhook>[] = [
-  { name: 'URL', kind: 'main', value: ({ url }) => url },
+  {
+    name: 'URL',
+    kind: 'main',
+    value: ({ url, description }) => (
+      <>
+        {url} {description && <small class="line">{description}</small>}
+      </>
+    ),
+  },
   { name: 'State', value: (webhook) => <WebhookState {...webhook} /> },
   { name: 'Events', kind: 'wide', value: ({ events }) => eventsText(events) },
   {
