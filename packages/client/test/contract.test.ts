@@ -52,8 +52,9 @@ describe('the types', () => {
     expectTypeOf<WireData<Api['messages']['send']>>().toExtend<MessagesSendData>()
     expectTypeOf<MessagesSendData>().toExtend<WireData<Api['messages']['send']>>()
     expectTypeOf<WireData<Api['bulks']['send']>>().toExtend<BulksSendData>()
-    expectTypeOf<WireData<Api['bulks']['get']>['bulk']>().toExtend<Bulk>()
-    expectTypeOf<Bulk>().toExtend<WireData<Api['bulks']['get']>['bulk']>()
+    type StoredBulk = Omit<WireData<Api['bulks']['get']>['bulk'], 'content'>
+    expectTypeOf<StoredBulk>().toExtend<Omit<Bulk, 'content'>>()
+    expectTypeOf<Omit<Bulk, 'content'>>().toExtend<StoredBulk>()
     expectTypeOf<WireData<Api['webhooks']['list']>>().toExtend<WebhooksListData>()
     expectTypeOf<WireData<WithVoice['messages']['estimate']>>().toExtend<MessagesEstimateData>()
     type Stored = Omit<WireData<Api['messages']['get']>['message'], 'content'>

@@ -72,6 +72,7 @@ export type {
 export type { Keyword, ReplyTexts } from './inbound/reply.ts'
 export type { KeptMail, SandboxMailer } from './mail/sandbox-mailer.ts'
 export type { IdempotentResult } from './messages/acceptance.ts'
+export type { Breakdown, PlaceOutcomes } from './messages/breakdown.ts'
 export type {
   Bulks,
   ListedBulk,
@@ -88,7 +89,7 @@ export type {
 } from './messages/messages.ts'
 export type { FoundMessage, FoundMessages, ShortMessage } from './messages/search.ts'
 export type { SequenceLimit } from './messages/sequence-detector.ts'
-export type { HistoryPoint, TimelineEntry } from './messages/timeline.ts'
+export type { HistoryPoint, Outcomes, TimelineEntry } from './messages/timeline.ts'
 export type { Operators } from './operators/operators.ts'
 export type { Overviews, Queues } from './overview/overview.ts'
 export type { ChannelPrice, CountryRule, Prices } from './prices/price.ts'

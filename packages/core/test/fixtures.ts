@@ -456,6 +456,7 @@ function messageBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
         credits_used: units(cost),
         retry_of: null,
         broadcast_id: null,
+        ...{ name: null, sender: null, content: null },
         created_at: first.created_at,
         ...fields,
       }

@@ -132,6 +132,31 @@ describe('the search of messages', () => {
     const all = await get('/messages?limit=2')
     expect([all.total, all.messages.length, all.next_after]).toEqual([5, 2, ids.mail])
   })
+
+  it('finds messages by their error, key, sender and tag, and none of another workspace', async () => {
+    const { messages } = await get(`/messages?search=${ids.failed}`)
+    const { error_code } = messages[0]
+    const { id: api_key_id, key } = await world().key(owner)
+    const content = { subject: 'Hi', text: 'x', tags: [{ name: 'campaign', value: 'may' }] }
+    const headers = { 'x-api-key': key }
+    const own = await world().call('POST', '/api/v1/messages/send', {
+      headers,
+      json: { ...email, content },
+    })
+    const byKey = own.body.data.message_id
+    await world().dispatcher.idle()
+    const idsOf = async (query: Record<string, string>, options: Options = {}) => {
+      const answer = await get(`/messages?${new URLSearchParams(query)}`, options)
+      return answer.messages.map(({ id }: { id: string }) => id)
+    }
+    expect(await idsOf({ error_code })).toEqual([ids.failed])
+    expect(await idsOf({ error_code, channel: 'email' })).toEqual([])
+    expect(await idsOf({ error_code }, { person: stranger })).toEqual([])
+    expect(await idsOf({ api_key_id })).toEqual([byKey])
+    expect(await idsOf({ tag: 'may' })).toEqual([byKey])
+    expect(await idsOf({ tag: 'campaign', search: 'asha' })).toEqual([byKey])
+    expect(await idsOf({ sender: 'Other' })).toEqual([])
+  })
 })
 
 describe('the HTML of an e-mail', () => {

@@ -446,6 +446,64 @@ describe('the history', () => {
   })
 })
 
+describe('the breakdown', () => {
+  const dispatching = useWorld({ dispatch: true, console: {} })
+
+  it('tells how messages ended by channel, reason and country, live or test', async () => {
+    const account = await dispatching().signup({ credits: 100 })
+    const stranger = await dispatching().signup({ credits: 100 })
+    const { key } = await dispatching().key(account)
+    const post = (json: object, headers = { 'x-api-key': key }) =>
+      dispatching().call('POST', '/api/v1/messages/send', { headers, json })
+    await post(sms)
+    await post({ ...sms, to: '+447700900123' })
+    await post({ ...sms, to: '+15005550001' })
+    await post({ channel: 'email', to: 'asha@example.com', content: { subject: 'a', text: 'b' } })
+    await dispatching().dispatcher.idle()
+    const later = { ...sms, to: '+447700900124', scheduled_at: '2026-05-05T09:00:00Z' }
+    const { message_id } = (await post(later)).body.data
+    await dispatching().call('POST', `/api/v1/messages/${message_id}/cancel`, {
+      headers: { 'x-api-key': key },
+    })
+    const ask = async ({ token }: Account, query = '', headers = {}) => {
+      const cookie = `svc_session=${token}`
+      const url = `/console/api/breakdown${query}`
+      const asked = { headers: { ...SAME, cookie, ...headers }, method: 'GET', url } as const
+      return (await dispatching().app.inject(asked)).json().data
+    }
+    const found = await ask(account)
+    expect(found).toMatchObject({
+      since: '2026-04-05T00:00:00.000Z',
+      channels: [
+        { channel: 'sms', accepted: 4, delivered: 2, failed: 1, canceled: 1 },
+        { channel: 'email', accepted: 1, delivered: 1, failed: 0, canceled: 0 },
+      ],
+      reasons: [{ error_code: expect.any(String), count: 1 }],
+    })
+    const places = found.places.map((one: Record<string, unknown>) => [
+      ...[one.channel, one.code, one.country, one.is_shared],
+      ...[one.accepted, one.delivered, one.failed, one.canceled],
+    ])
+    expect(places.sort()).toEqual([
+      ['email', null, null, false, 1, 1, 0, 0],
+      ['sms', '1', 'US', true, 2, 1, 1, 0],
+      ['sms', '44', 'GB', true, 2, 1, 0, 1],
+    ])
+    const spent = found.places.reduce(
+      (sum: number, { credits }: { credits: number }) => sum + credits,
+      0,
+    )
+    const { credits_balance } = (
+      await dispatching().call('GET', '/api/v1/balance', { token: account.token })
+    ).body.data
+    expect(spent).toBeCloseTo(100 - credits_balance, 6)
+    expect((await ask(account, '?unit=hour')).since).toBe('2026-05-02T10:00:00.000Z')
+    for (const empty of [await ask(account, '', { 'x-svc-mode': 'test' }), await ask(stranger)]) {
+      expect(empty).toMatchObject({ channels: [], reasons: [], places: [] })
+    }
+  })
+})
+
 describe('conversations', () => {
   const dispatching = useWorld({ dispatch: true, console: {} })
   const get = async (account: Account, url: string, headers = {}) => {

@@ -50,8 +50,15 @@ describe(`GET ${BULK}/:id`, () => {
           accepted: 3,
           rejected: 0,
           duplicates: 1,
-          canceled: 0,
           counts: { queued: 0, sent: 0, delivered: 1, failed: 2, read: 0 },
+          canceled: 0,
+          failures: [
+            { error_code: expect.any(String), count: 1 },
+            { error_code: expect.any(String), count: 1 },
+          ],
+          name: null,
+          sender: null,
+          content: { text: 'x' },
           credits_used: 3,
           credits_refunded: 1,
           livemode: true,
@@ -59,6 +66,28 @@ describe(`GET ${BULK}/:id`, () => {
         },
       },
     })
+  })
+
+  it('says what was sent: its campaign, its text with placeholders and its sender, also when it is sent again', async () => {
+    const content = { text: 'Hi {{name|you}}' }
+    const metadata = { campaign: ' May ', other: 1 }
+    const id = await bulkTo([INVALID], { content, metadata })
+    await world().advance(1_000)
+    const said = { name: 'May', sender: null, content }
+    const { error_code } = (await get(id)).failures[0]
+    expect(await get(id)).toMatchObject({ ...said, failures: [{ error_code, count: 1 }] })
+    const again = await post(`${BULK}/${id}/retry`)
+    expect(await get(again.body.data.bulk_id)).toMatchObject(said)
+    await world().call('POST', `/api/v1/bulks/${again.body.data.bulk_id}/cancel`, { key })
+    for (const campaign of ['', ' ', null, true, { a: 1 }]) {
+      expect(await get(await bulkTo(['+255700000001'], { metadata: { campaign } }))).toMatchObject({
+        name: null,
+      })
+    }
+    const number = await bulkTo(['+255700000001'], { metadata: { campaign: 7 } })
+    expect((await get(number)).name).toBe('7')
+    const long = await bulkTo(['+255700000001'], { metadata: { campaign: 'é'.repeat(300) } })
+    expect((await get(long)).name).toHaveLength(255)
   })
 
   it('is queued before the first send', async () => {

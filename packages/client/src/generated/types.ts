@@ -213,6 +213,14 @@ export interface Bulk {
   }
   /** The part of `counts.failed` that was canceled. */
   canceled: number
+  /** The other part of `counts.failed` by the error, the most frequent first. `GET /api/v1/messages` lists the messages. */
+  failures: { error_code: string | null; count: number }[]
+  /** The `campaign` of the metadata of the request; null without one. */
+  name: string | null
+  /** The `from` of the request. */
+  sender: string | null
+  /** The content of the request with its placeholders. Null for a bulk of different e-mails, for a step of a broadcast, for a bulk of an earlier version, and after the retention time. */
+  content: Record<string, unknown> | null
   credits_used: number
   credits_refunded: number
   livemode: boolean

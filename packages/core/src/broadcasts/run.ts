@@ -7,7 +7,7 @@ import { LIMITS } from '../contract/limits.ts'
 import type { PauseReason } from '../contract/resources/broadcasts.ts'
 import type { DispatchGate } from '../control/dispatch-control.ts'
 import { BroadcastMoved, watchAccepts } from '../messages/acceptance.ts'
-import { acceptBulk, type BulkParts } from '../messages/bulk-accept.ts'
+import { acceptBulk, type BulkParts, UNSAID } from '../messages/bulk-accept.ts'
 import type { BroadcastRow, BulkRow } from '../rows/rows.ts'
 import type { BroadcastStep } from '../rules/accept.ts'
 import { type Runtime, timeOfId } from '../runtime/runtime.ts'
@@ -236,6 +236,7 @@ export function createBroadcastStepper(
           retry_of: null,
           template: mailing.source.used,
           category: mailing.source.category,
+          said: UNSAID,
           broadcast: {
             id: row.id,
             stepOf: (bulk, messages): BroadcastStep => ({

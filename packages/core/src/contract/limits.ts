@@ -104,6 +104,8 @@ export const LIMITS = {
   /** A longer JSON content is read separately, because 100 e-mails of 2 MB would block the event loop for seconds. */
   list_content_length: 32 * KB,
   message_search_length: 255,
+  bulk_name_length: 255,
+  bulk_list_content_length: 2 * KB,
   /** The messages that one request of a search reads; the next request continues. */
   messages_examined: 50_000,
 

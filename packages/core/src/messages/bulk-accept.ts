@@ -6,6 +6,7 @@ import { units } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
 import { bulks as endpoints } from '../contract/resources/bulk.ts'
 import type { Channel } from '../contract/resources/content.ts'
+import type { Metadata } from '../contract/resources/messages.ts'
 import { sentBulkJson } from '../contract/resources/plain-send.ts'
 import type { TemplateCategory, UsedTemplate } from '../contract/resources/templates.ts'
 import type { PriceOf } from '../prices/price.ts'
@@ -75,6 +76,8 @@ export interface BulkDraft {
   template?: UsedTemplate | undefined
   /** The category of its messages, for quiet hours. */
   category: TemplateCategory
+  /** What the bulk says, for its record: the fields of `BulkRow`. */
+  said: Pick<BulkRow, 'name' | 'sender' | 'content'>
   /** The broadcast whose step the bulk is, and the step for what is accepted of it. */
   broadcast?:
     | { id: string; stepOf: (bulk: BulkRow, messages: readonly MessageRow[]) => BroadcastStep }
@@ -173,7 +176,7 @@ function rejectSuppressed(
 
 function bulkRow(
   { workspace_id, api_key_id, mode }: KeyIdentity,
-  { channel, total, duplicates, retry_of, broadcast }: BulkDraft,
+  { channel, total, duplicates, retry_of, broadcast, said }: BulkDraft,
   {
     id,
     messages,
@@ -200,7 +203,27 @@ function bulkRow(
     retry_of,
     created_at: at,
     broadcast_id: broadcast?.id ?? null,
+    ...said,
   }
+}
+
+/** What bulks say whose messages differ, or whose text another record has. */
+export const UNSAID = { name: null, sender: null, content: null } as const
+
+/** What a bulk says. Its content has no files: a request for a bulk may not have any. */
+export function saidBy({
+  from,
+  content,
+  metadata,
+}: {
+  from?: string | undefined
+  content: object
+  metadata?: Metadata | undefined
+}): BulkDraft['said'] {
+  const campaign = metadata?.campaign
+  const isName = typeof campaign === 'string' || typeof campaign === 'number'
+  const name = isName ? beginningOf(`${campaign}`.trim(), LIMITS.bulk_name_length) : ''
+  return { name: name || null, sender: from ?? null, content: { ...content } }
 }
 
 function rejectionRow(

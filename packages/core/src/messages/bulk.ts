@@ -3,6 +3,7 @@ import { seen, type Viewer, viewOf } from '../api-keys/viewer.ts'
 import type { BodyIn, Form } from '../contract/endpoints/endpoint.ts'
 import { pageOf, type Slice, withNext } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
+import { LIMITS } from '../contract/limits.ts'
 import type { Bulk, BulkRejection, bulks as endpoints } from '../contract/resources/bulk.ts'
 import type { BulkRequest, TemplateBulkRequest } from '../contract/resources/bulk-request.ts'
 import type { Channel } from '../contract/resources/content.ts'
@@ -14,7 +15,15 @@ import type { Accepted } from '../runtime/tracing.ts'
 import type { FileOfMessage } from '../storage/ports/stores.ts'
 import { bulkOf, CATEGORY_DEFAULT, sourceOf, templateOf } from '../templates/use-template.ts'
 import { type IdempotentResult, scheduleOf, storedResponse, watchAccepts } from './acceptance.ts'
-import { acceptBulk, type BulkDraft, type BulkParts, replay, type SentBulk } from './bulk-accept.ts'
+import {
+  acceptBulk,
+  type BulkDraft,
+  type BulkParts,
+  replay,
+  type SentBulk,
+  saidBy,
+  UNSAID,
+} from './bulk-accept.ts'
 import { type RecipientDraft, type RejectedRecipient, recipientsOf } from './bulk-recipients.ts'
 
 import { emailDraftsOf } from './email-drafts.ts'
@@ -31,8 +40,11 @@ export type SendOptionsIn<F extends Form> = F extends 'decoded'
   ? SendOptions & { compared?: unknown }
   : SendOptions
 
-/** A bulk in a list: of its messages, only those that are queued or failed are counted. */
-export type ListedBulk = Omit<Bulk, 'counts' | 'credits_refunded'> & {
+/**
+ * A bulk in a list: of its messages, only those that are queued or failed are counted. A content longer than
+ * `LIMITS.bulk_list_content_length` is null.
+ */
+export type ListedBulk = Omit<Bulk, 'counts' | 'credits_refunded' | 'failures'> & {
   queued: number
   failed: number
 }
@@ -192,6 +204,7 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
       retry_of: null,
       template: source?.used,
       category: source?.category ?? CATEGORY_DEFAULT,
+      said: saidBy(request),
     })
   }
 
@@ -218,6 +231,7 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
       list: 'emails',
       idempotency,
       retry_of: null,
+      said: UNSAID,
       category: CATEGORY_DEFAULT,
     })
   }
@@ -239,8 +253,10 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
       workspace_id,
       withFiles.map(({ id }) => id),
     )
+    const { name, sender, content } = row
     return accept(identity, {
       channel: row.channel,
+      said: { name, sender, content },
       ...retryDraft(parts, retryable, { at: runtime.now(), files }),
       idempotency,
       retry_of: bulkId,
@@ -256,7 +272,8 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
     get: async (viewer, bulkId) => recordOf(await find(viewer, bulkId)),
     async list(viewer, { channel, ...slice }) {
       const { workspace_id, livemode } = viewOf(viewer)
-      const page = withNext(slice)
+      const content_length = LIMITS.bulk_list_content_length
+      const page = { ...withNext(slice), content_length }
       const found = await storage.read.bulks.list(workspace_id, { channel, livemode }, page)
       const { rows, next_after } = pageOf(found, slice, ({ id }) => id)
       const bulks = rows.map((row) => ({ ...row, status: statusOf(row, row) }))
@@ -340,7 +357,7 @@ function retryDraft(
   { priceOf, countryFault }: Pick<BulkParts, 'priceOf' | 'countryFault'>,
   messages: readonly MessageRow[],
   { at, files }: { at: Date; files: readonly FileOfMessage[] },
-): Omit<BulkDraft, 'channel' | 'retry_of' | 'idempotency' | 'template' | 'category'> {
+): Omit<BulkDraft, 'channel' | 'retry_of' | 'idempotency' | 'template' | 'category' | 'said'> {
   const drafts: RecipientDraft[] = []
   const rejected: RejectedRecipient[] = []
   for (const [index, row] of messages.entries()) {

@@ -43,6 +43,7 @@ import {
   storedResponse,
   watchAccepts,
 } from './acceptance.ts'
+import { type Breakdown, breakdownOf } from './breakdown.ts'
 import { type Bulks, createBulks } from './bulk.ts'
 import type { BulkParts } from './bulk-accept.ts'
 import { recipientsOf } from './bulk-recipients.ts'
@@ -134,12 +135,17 @@ export interface Messages<F extends Form = 'given'> {
    */
   history(viewer: Viewer, unit: 'day' | 'hour'): Promise<HistoryPoint[]>
   /**
+   * How the messages of the same periods ended: by channel all of them, and the newest ones by the reason of their failure and by
+   * place, so that the cost does not grow with the history.
+   */
+  breakdown(viewer: Viewer, unit: 'day' | 'hour'): Promise<Breakdown>
+  /**
    * Returns a page of the messages that a filter selects, newest first, without contents longer than
    * `LIMITS.list_content_length`. `search` is a part of the recipient, the sender, the provider's id, the metadata or the
    * content. One call examines at most `LIMITS.messages_examined` messages for it, and `next_after` continues with the others.
    */
   search(viewer: Viewer, query: QueryIn<{ query: typeof messageSearch }, F>): Promise<FoundMessages>
-  /** The failures of the last hour by their error, most frequent first. At most 500 of each channel are counted. */
+  /** The failures of the last hour by their error, most frequent first. At most 5,000 of each channel are counted. */
   recentFailures(viewer: Viewer): Promise<{ error_code: string | null; count: number }[]>
   /** Returns the same as `list`, but contents longer than `LIMITS.list_content_length` are null. */
   listShort(
@@ -450,6 +456,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
     listShort,
     search: (viewer, query) => searchMessages({ storage, runtime }, viewer, query),
     recentFailures: (viewer) => recentFailures({ storage, runtime }, viewer),
+    breakdown: (viewer, unit) => breakdownOf({ storage, runtime }, viewer, unit),
     history: (viewer, unit) => historyOf(storage, viewer, { unit, now: runtime.now() }),
     async timeline(viewer, messageId) {
       return timelineOf({ read: storage.read, now: runtime.now() }, await byId(viewer, messageId))

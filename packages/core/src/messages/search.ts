@@ -27,12 +27,12 @@ const BOUNDS: Bounds = { step: 5_000, max: LIMITS.messages_examined }
 const TIME_MAX_MS = 500
 
 /** The newest failed messages of a channel that are counted by their errors. Canceled ones are among them. */
-const FAILURES_EXAMINED = 5_000
+export const FAILURES_EXAMINED = 5_000
 
 const HOUR_MS = 3_600_000
 
 /** The maximum difference between the time in an id and the time of the message, on servers with different clocks. */
-const ID_SKEW_MS = HOUR_MS
+export const ID_SKEW_MS = HOUR_MS
 
 /** A message with the contact that has the address of its recipient. */
 export type FoundMessage = ShortMessage & { contact: AddressContact | null }
@@ -40,7 +40,7 @@ export type FoundMessage = ShortMessage & { contact: AddressContact | null }
 /** A page of a search, newest first. */
 export interface FoundMessages {
   messages: FoundMessage[]
-  /** The number of messages that the filter selects; null with a search text, and for a broadcast. */
+  /** The number of messages that the filter selects; null for a broadcast, and if messages had to be examined. */
   total: number | null
   /** The `after` of the next page; null if every message was examined. */
   next_after: string | null
@@ -51,9 +51,9 @@ export interface FoundMessages {
 type Parts = { storage: Pick<Storage, 'read'>; runtime: Pick<Runtime, 'now'> }
 
 /**
- * A page of the messages that a filter selects, with the contacts of the recipients. With a text, at most
- * `LIMITS.messages_examined` messages are read, so a page may have fewer messages than `limit` although more follow. A text
- * that is the id of a message finds this message only.
+ * A page of the messages that a filter selects, with the contacts of the recipients. With a text, an error, a key, a sender or
+ * a tag at most `LIMITS.messages_examined` messages are read, of those with the error, so a page may have fewer messages than
+ * `limit` although more follow. A text that is the id of a message finds this message only.
  */
 export async function searchMessages(
   parts: Parts,
@@ -74,14 +74,21 @@ export async function searchMessages(
 async function findMessages(
   { storage: { read }, runtime }: Parts,
   viewer: Viewer,
-  { search, startDate, endDate, limit, after, ...own }: MessageSearch,
+  { search, startDate, endDate, limit, after, ...asked }: MessageSearch,
   { step, max }: Bounds,
 ): Promise<Omit<FoundMessages, 'messages'> & { messages: ShortMessage[] }> {
   const view = viewOf(viewer)
   const { workspace_id, livemode } = view
+  // The messages that a request canceled have an index of their own.
+  const own =
+    asked.error_code === 'canceled'
+      ? { ...asked, error_code: undefined, status: 'canceled' as const }
+      : asked
   const filter = { ...own, livemode, from: startDate, until: endDate }
   const content_length = LIMITS.list_content_length
-  if (search === undefined) {
+  const { api_key_id, sender, tag } = own
+  const isExamined = [search, own.error_code, api_key_id, sender, tag].some(Boolean)
+  if (!isExamined) {
     const slice = { limit, offset: 0 }
     const page = { ...withNext(slice), content_length }
     const [found, total] = await Promise.all([
@@ -92,7 +99,7 @@ async function findMessages(
     const { rows, next_after } = pageOf(found, slice, ({ id }) => id)
     return { messages: rows.map(shownShort), total, next_after, searched_until: null }
   }
-  if (after === undefined && uuid.safeParse(search).success) {
+  if (search !== undefined && after === undefined && uuid.safeParse(search).success) {
     const row = seen(view, await read.messages.byId(workspace_id, search))
     if (row) return { messages: [shown(row)], ...COMPLETE }
   }
@@ -119,7 +126,7 @@ async function findMessages(
 
 const COMPLETE = { total: null, next_after: null, searched_until: null } as const
 
-/** The failures of the last hour, by their error, most frequent first; at most 500 of each channel are counted. */
+/** The failures of the last hour, by their error, most frequent first; at most 5,000 of each channel are counted. */
 export async function recentFailures(
   { storage: { read }, runtime }: Parts,
   viewer: Viewer,

@@ -1,6 +1,7 @@
 import { type Viewer, viewOf } from '../api-keys/viewer.ts'
 import type { Units } from '../contract/fields/units.ts'
 import type { TimelineEntry } from '../contract/resources/timeline.ts'
+import type { CountedStatus } from '../rows/messages.ts'
 import type { DeliveryRow, MessageAttemptRow, MessageRow } from '../rows/rows.ts'
 import { HOUR_MS, hourOf, startOfDay } from '../rules/count-changes.ts'
 import type { Entry } from '../rules/decide.ts'
@@ -161,47 +162,70 @@ function webhookEntry(row: DeliveryRow & NextAttempt): TimelineEntry {
   return { ...row, kind: 'webhook', at, delivery_id: row.id }
 }
 
-/** The messages that were created in one period, by their status now. */
-export interface HistoryPoint {
-  /** The start of the period (UTC). */
-  since: Date
-  /** All messages of the period. */
+/** Numbers of messages by what became of them. */
+export interface Outcomes {
+  /** All of them. */
   accepted: number
-  /** Those of them that are delivered or read. */
+  /** Delivered or read. */
   delivered: number
   /** Without canceled messages. */
   failed: number
   canceled: number
 }
 
+/** The messages that were created in one period, by their status now. */
+export interface HistoryPoint extends Outcomes {
+  /** The start of the period (UTC). */
+  since: Date
+}
+
+/** The length of the periods of a history. */
+export type HistoryUnit = 'day' | 'hour'
+
 const UNITS = {
   day: { startOf: startOfDay, length_ms: 24 * HOUR_MS, periods: 30 },
   hour: { startOf: hourOf, length_ms: HOUR_MS, periods: 48 },
+}
+
+/** The start of the first period of a history that ends now. */
+export function historyStart(unit: HistoryUnit, now: Date): Date {
+  const { startOf, length_ms, periods } = UNITS[unit]
+  return new Date(startOf(now).getTime() - (periods - 1) * length_ms)
 }
 
 /** The history of the last days or hours, with a point for each period, also for those without messages. */
 export async function historyOf(
   storage: Pick<Storage, 'read'>,
   viewer: Viewer,
-  { unit, now }: { unit: 'day' | 'hour'; now: Date },
+  { unit, now }: { unit: HistoryUnit; now: Date },
 ): Promise<HistoryPoint[]> {
   const { workspace_id, livemode } = viewOf(viewer)
-  const { startOf, length_ms, periods } = UNITS[unit]
-  const from = new Date(startOf(now).getTime() - (periods - 1) * length_ms)
+  const { length_ms, periods } = UNITS[unit]
+  const from = historyStart(unit, now)
   const points = new Map(
     Array.from({ length: periods }, (_, i): [number, HistoryPoint] => {
       const since = new Date(from.getTime() + i * length_ms)
-      return [since.getTime(), { since, accepted: 0, delivered: 0, failed: 0, canceled: 0 }]
+      return [since.getTime(), { since, ...none() }]
     }),
   )
   for (const row of await storage.read.messages.countsSince(workspace_id, { unit, from })) {
     const point = points.get(row.since.getTime())
     if (!point) continue
     const n = livemode === false ? row.test_count : row.count - row.test_count
-    point.accepted += n
-    if (row.status === 'delivered' || row.status === 'read') point.delivered += n
-    if (row.status === 'failed') point.failed += n
-    if (row.status === 'canceled') point.canceled += n
+    add(point, row.status, n)
   }
   return [...points.values()]
+}
+
+/** No messages. */
+export function none(): Outcomes {
+  return { accepted: 0, delivered: 0, failed: 0, canceled: 0 }
+}
+
+/** Counts messages with a status. */
+export function add(outcomes: Outcomes, status: CountedStatus, count: number): void {
+  outcomes.accepted += count
+  if (status === 'delivered' || status === 'read') outcomes.delivered += count
+  if (status === 'failed') outcomes.failed += count
+  if (status === 'canceled') outcomes.canceled += count
 }

@@ -311,6 +311,7 @@ function messageBorders({ messages: api, bulks }: Pick<Api, 'messages' | 'bulks'
     search: takes(viewer(api.list), query(messageSearch)),
     recentFailures: takes(viewer(api.list)),
     history: takes(viewer(api.list), checked<'day' | 'hour'>('unit', z.enum(['day', 'hour']))),
+    breakdown: takes(viewer(api.list), checked<'day' | 'hour'>('unit', z.enum(['day', 'hour']))),
     timeline: takes(viewer(api.timeline), id(api.timeline)),
     cancel: takes(viewer(api.cancel), id(api.cancel)),
     reschedule: takes(viewer(api.reschedule), id(api.reschedule), body(api.reschedule)),

@@ -1,5 +1,5 @@
 import { parsePhoneNumberFromString } from 'libphonenumber-js/min'
-import metadata from 'libphonenumber-js/min/metadata'
+import { COUNTRIES_OF_CODE, callingCodeOf } from './calling-codes.ts'
 
 /**
  * The ISO 3166-1 code of an E.164 number's country; null if the number belongs to no country (satellites, international
@@ -10,16 +10,8 @@ import metadata from 'libphonenumber-js/min/metadata'
  * these countries as well as the largest set does; it only lacks the types of numbers.
  */
 export function countryOf(number: string): string | null {
-  for (const end of CODE_ENDS) {
-    const countries = BY_CODE.get(number.slice(1, end))
-    if (countries === undefined) continue
-    const [only = null] = countries
-    return countries.length === 1 ? only : (parsePhoneNumberFromString(number)?.country ?? null)
-  }
-  return null
+  const countries = COUNTRIES_OF_CODE.get(callingCodeOf(number) ?? '')
+  if (countries === undefined) return null
+  const [only = null] = countries
+  return countries.length === 1 ? only : (parsePhoneNumberFromString(number)?.country ?? null)
 }
-
-/** The positions after a calling code of one, two or three digits that follows the `+`. No code is a prefix of another code. */
-const CODE_ENDS = [2, 3, 4]
-
-const BY_CODE = new Map(Object.entries<string[]>(metadata.country_calling_codes))

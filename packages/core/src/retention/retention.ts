@@ -41,7 +41,7 @@ const WORKSPACES = 100
 
 /**
  * Erases recipients and content from messages and events that are older than `days`, and removes received messages and
- * rejected recipients of bulks of that age, oldest first. The ledger does not change. Messages that have not ended are skipped, and are visited again
+ * rejected recipients and contents of bulks of that age, oldest first. The ledger does not change. Messages that have not ended are skipped, and are visited again
  * after `LATE_MS`, when they must have ended.
  * @throws RangeError unless `days` is a whole number from `RETENTION_DAYS_MIN` to `RETENTION_DAYS_MAX`.
  */
@@ -121,6 +121,7 @@ const STEPS: Record<RetentionKind, Step> = {
   events: stepEvents,
   received_messages: stepReceived,
   bulk_rejections: stepRejections,
+  bulk_contents: stepContents,
 }
 
 async function* dueWorkspaces(
@@ -210,4 +211,12 @@ async function stepRejections(
 ): Promise<string> {
   const last = await retention.removeRejections(workspaceId, { from_id, before_id }, STEP_ROWS)
   return last ?? before_id
+}
+
+async function stepContents(
+  { retention }: Writes,
+  { workspaceId, from_id, before_id }: Walk & { from_id: string },
+): Promise<string> {
+  const next = await retention.forgetContents(workspaceId, { from_id, before_id }, STEP_ROWS)
+  return next ?? before_id
 }

@@ -149,6 +149,11 @@ export function messageTables(d: Dialect) {
         .index('messages_canceled')
         .on(t.workspace_id, t.channel, t.id)
         .where(sql`error_code = 'canceled'`),
+      // This index serves lists of messages that failed with one error. Canceled ones have their own.
+      d
+        .index('messages_error')
+        .on(t.workspace_id, t.error_code, t.id)
+        .where(sql`error_code <> 'canceled'`),
     ],
   )
   /** The stored numbers of a workspace's messages. A count for each list would cost more with a longer history. */
@@ -231,6 +236,11 @@ export function messageTables(d: Dialect) {
       created_at: d.time().notNull(),
       /** The broadcast whose messages these are; null for most bulks. */
       broadcast_id: d.text(),
+      /** The `campaign` of the metadata of the request; null without one. */
+      name: d.text(),
+      sender: d.text(),
+      /** The content of the request, with its placeholders; null for e-mails that differ, and after its retention. */
+      content: d.json<Record<string, unknown>>(),
     },
     (t) => [
       d.primaryKey({ columns: [t.workspace_id, t.id] }),

@@ -21,7 +21,14 @@ export function operatingTables(d: Dialect) {
       workspace_id: d.text().notNull(),
       kind: d
         .text()
-        .$type<'messages' | 'late_messages' | 'events' | 'received_messages' | 'bulk_rejections'>()
+        .$type<
+          | 'messages'
+          | 'late_messages'
+          | 'events'
+          | 'received_messages'
+          | 'bulk_rejections'
+          | 'bulk_contents'
+        >()
         .notNull(),
       /** Retention has been applied to the rows with lower ids. */
       before_id: d.text().notNull(),

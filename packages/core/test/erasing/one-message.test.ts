@@ -87,6 +87,25 @@ describe.each(ENGINES)('erasing one message on %s', (_, engineOf) => {
     }
   })
 
+  it('removes the text of a bulk to this recipient alone, and keeps that of a bulk to several', async () => {
+    const workspaceId = await bench.workspace()
+    for (const change of [eraseMessage, redactMessage]) {
+      for (const recipients of [1, 2]) {
+        const { messages, ...request } = bench.make.bulk(workspaceId, recipients)
+        const content = { text: 'Hi {{name}}' }
+        const bulk = bench.make.bulkRow(messages, { content, name: 'May', sender: 'Acme' })
+        await bench.accept({ ...request, messages, bulk })
+        const claims = await bench.claimMessages()
+        const outcome = { type: 'rejected', error_code: 'no', error_message: 'no' } as const
+        for (const one of claims) await bench.settle(one, { task: 'send', attempt: 1, outcome })
+        await change(parts(), workspaceId, messages[0]?.id ?? '', SERVICE)
+        const found = await bench.storage.read.bulks.byId(workspaceId, bulk.id)
+        const none = { content: null, name: null, sender: null }
+        expect(found).toMatchObject(recipients === 1 ? none : { content, name: 'May' })
+      }
+    }
+  })
+
   it('redacts only the content', async () => {
     const workspaceId = await bench.workspace()
     const sent = await steps.done(workspaceId, ASHA)

@@ -96,6 +96,34 @@ describe.each(ENGINES)('retention on %s', (_, engineOf) => {
     expect(dump).not.toContain(ASHA)
   })
 
+  it('removes the contents of old bulks, and keeps their names', async () => {
+    const workspaceId = await bench.workspace(1_000)
+    const bulkOf = async (name: string) => {
+      const { messages, ...request } = bench.make.bulk(workspaceId, 1)
+      const said = { name, sender: 'Acme', content: { text: `${SECRET} {{name}}` } }
+      const bulk = bench.make.bulkRow(messages, said)
+      await bench.accept({ ...request, messages, bulk })
+      return bulk.id
+    }
+    const old: string[] = []
+    for (let i = 0; i < 401; i++) old.push(await bulkOf('old'))
+    pass(29.9)
+    const young = await bulkOf('young')
+    const contents = async () => {
+      const rows = await Promise.all(
+        [...old, young].map((id) => bench.storage.read.bulks.byId(workspaceId, id)),
+      )
+      return rows.map((row) => (row?.content ? row.name : `no content of ${row?.name}`))
+    }
+    await retention().apply(going)
+    expect(new Set(await contents())).toEqual(new Set(['old', 'young']))
+    pass(0.2)
+    await retention().apply(going)
+    const found = await contents()
+    expect(new Set(found.slice(0, -1))).toEqual(new Set(['no content of old']))
+    expect(found.at(-1)).toBe('young')
+  })
+
   it('leaves nothing of long texts in the pages that they had', async () => {
     const workspaceId = await bench.workspace()
     const html = `${SECRET} `.repeat(5_000)

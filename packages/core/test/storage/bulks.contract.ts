@@ -124,11 +124,13 @@ export function bulksContract(open: OpenStorage): void {
     expect(await bulks.progress(workspaceId, request.bulk.id)).toEqual({
       counts: { ...NONE, queued: 3, sent: 1, read: 1, failed: 2 },
       canceled: 0,
+      failures: [{ error_code: 'undelivered', count: 2 }],
       credits_refunded: 0,
     })
     expect(await bulks.progress(workspaceId, 'another')).toEqual({
       counts: NONE,
       canceled: 0,
+      failures: [],
       credits_refunded: 0,
     })
     const failed = await messages.ofBulk(workspaceId, request.bulk.id, 'failed')
@@ -151,12 +153,14 @@ export function bulksContract(open: OpenStorage): void {
     expect(await bulks.progress(workspaceId, bulk.id)).toEqual({
       counts: { ...NONE, queued: 2, failed: 2 },
       canceled: 2,
+      failures: [],
       credits_refunded: 3_000_000_000,
     })
     await bench.callback(c, 'failed')
     expect(await bulks.progress(workspaceId, bulk.id)).toEqual({
       counts: { ...NONE, queued: 1, failed: 3 },
       canceled: 2,
+      failures: [{ error_code: 'undelivered', count: 1 }],
       credits_refunded: 3_000_000_000,
     })
   })

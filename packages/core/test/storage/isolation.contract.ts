@@ -387,10 +387,17 @@ export function isolationContract(open: OpenStorage): void {
               first_id: '',
               examine: 10,
             }),
+          newestByPlace: () =>
+            messages.newestByPlace(asker, {
+              since: new Date(0),
+              first_id: '',
+              livemode: true,
+              examine: 10,
+            }),
         },
         bulks: {
           byId: () => bulks.byId(asker, BULK_ID),
-          list: () => bulks.list(asker, {}, EVERYTHING),
+          list: () => bulks.list(asker, {}, { ...EVERYTHING, content_length: 0 }),
           retryOf: () => bulks.retryOf(asker, BULK_ID),
           rejections: () => bulks.rejections(asker, BULK_ID, EVERYTHING),
           progress: async () => (await bulks.progress(asker, BULK_ID)).counts.sent,

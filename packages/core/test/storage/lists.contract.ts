@@ -6,6 +6,7 @@ import type { MessageFilter } from '../../src/storage/ports/stores.ts'
 import { type Bench, benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
 
 const BULK_ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
+const KEY_ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d02'
 
 /** Lists: their order, pages, filters and counts. */
 export function listsContract(open: OpenStorage): void {
@@ -98,6 +99,9 @@ function messageLists(bench: Bench): void {
         bulk_id: i % 6 === 1 ? BULK_ID : null,
         credits_used: units(0),
         livemode: i % 5 !== 2,
+        sender: i % 4 === 3 ? 'Acme' : null,
+        api_key_id: i % 6 < 2 ? KEY_ID : null,
+        tags: email ? [{ name: 'campaign', value: i % 2 === 0 ? 'may' : 'june' }] : null,
       })
       if (i % 4 === 1) await bench.callback(message, 'sent')
       if (i % 4 === 2) await bench.callback(message, 'delivered')
@@ -145,6 +149,29 @@ function messageLists(bench: Bench): void {
         m.created_at <= until &&
         m.bulk_id === BULK_ID &&
         m.recipient === '+255700000001',
+    ],
+    ['error', { error_code: 'undelivered' }, (m) => m.error_code === 'undelivered'],
+    [
+      'error, channel and both bounds',
+      { error_code: 'undelivered', channel: 'sms', from, until },
+      (m) =>
+        m.error_code === 'undelivered' &&
+        m.channel === 'sms' &&
+        m.created_at >= from &&
+        m.created_at <= until,
+    ],
+    ['sender', { sender: 'Acme' }, (m) => m.sender === 'Acme'],
+    ['key', { api_key_id: KEY_ID }, (m) => m.api_key_id === KEY_ID],
+    [
+      'key and status',
+      { api_key_id: KEY_ID, status: 'sent' },
+      (m) => m.api_key_id === KEY_ID && m.status === 'sent',
+    ],
+    ['value of a tag', { tag: 'may' }, (m) => m.tags?.[0]?.value === 'may'],
+    [
+      'name of a tag, and test messages',
+      { tag: 'campaign', livemode: false },
+      (m) => m.tags !== null && !m.livemode,
     ],
     ['test messages', { livemode: false }, (m) => !m.livemode],
     [
@@ -207,7 +234,7 @@ function messageLists(bench: Bench): void {
         if (next_after !== null && messages.length < 2) {
           const last = await bench.message(workspace_id, next_after)
           expect.soft(searched_until, name).toEqual(last.created_at)
-          const isNarrow = own.bulk_id || until
+          const isNarrow = own.bulk_id || own.error_code || until
           if (after === undefined && !isNarrow) expect.soft(await newer(last), name).toBe(5)
         }
         found.push(...messages.map(({ id }) => id))
@@ -220,6 +247,81 @@ function messageLists(bench: Bench): void {
       const { messages } = bench.storage.read
       return (await messages.list(workspace_id, { newer_than: id }, EVERYTHING)).length
     }
+  })
+
+  it('finds every filter without a text in as many steps, and canceled messages by their error', async () => {
+    const workspace_id = await bench.workspace()
+    const all = await manyMessages(workspace_id)
+    const [queued] = await bench.storage.read.messages.list(
+      workspace_id,
+      { status: 'queued', livemode: undefined },
+      EVERYTHING,
+    )
+    await bench.storage.hot.cancel({
+      ...{ workspace_id, message_ids: [queued?.id ?? ''], at: bench.clock.now() },
+    })
+    const parts = { storage: bench.storage, runtime: bench.clock }
+    const search = (query: object) =>
+      searchMessages(parts, workspace_id, { limit: 2, ...query }, { step: 3, max: 6 })
+    const failed = all.filter(({ status }) => status === 'failed').map(({ id }) => id)
+    const first = await search({ error_code: 'undelivered' })
+    expect(first).toMatchObject({ total: null, searched_until: null })
+    expect(first.messages.map(({ id }) => id)).toEqual(failed.slice(-2).reverse())
+    const canceled = await search({ error_code: 'canceled' })
+    expect(canceled).toMatchObject({ messages: [{ id: queued?.id }], total: 1, next_after: null })
+    const none = await search({ sender: 'Other' })
+    expect(none).toMatchObject({ messages: [], next_after: all.at(-6)?.id })
+    expect(none.searched_until).toEqual(all.at(-6)?.created_at)
+    expect(await search({ error_code: 'other' })).toMatchObject({ messages: [], next_after: null })
+  })
+
+  it('counts the newest messages by place, of one mode and of a time', async () => {
+    const workspaceId = await bench.workspace()
+    const { messages } = bench.storage.read
+    const all = await manyMessages(workspaceId)
+    const other = await bench.workspace()
+    await bench.queued(other)
+    const period = { since: new Date(0), first_id: '', livemode: true, examine: 100 }
+    const counted = (rows: readonly MessageRow[]) => {
+      const counts = new Map<string, number>()
+      for (const { channel, recipient, status } of rows) {
+        const place = channel === 'email' ? '' : recipient.slice(0, 4)
+        const key = `${channel} ${place} ${status}`
+        counts.set(key, (counts.get(key) ?? 0) + 1)
+      }
+      return [...counts].sort()
+    }
+    const found = async (change: Partial<typeof period>) => {
+      const rows = await messages.newestByPlace(workspaceId, { ...period, ...change })
+      return rows
+        .map(({ channel, place, status, count }) => [`${channel} ${place} ${status}`, count])
+        .sort()
+    }
+    const live = all.filter(({ livemode }) => livemode)
+    expect(await found({})).toEqual(counted(live))
+    expect(await found({ livemode: false })).toEqual(counted(all.filter((m) => !m.livemode)))
+    expect(await found({ since: from })).toEqual(counted(live.filter((m) => m.created_at >= from)))
+    // Messages of the other mode count for the bound too.
+    const newest = all.slice(-6)
+    expect(await found({ examine: 6 })).toEqual(counted(newest.filter(({ livemode }) => livemode)))
+    expect(await found({ first_id: newest[0]?.id ?? '' })).toEqual(
+      counted(newest.filter(({ livemode }) => livemode)),
+    )
+  })
+
+  it('sums the credits of messages by place, and tells canceled ones from failed ones', async () => {
+    const workspace_id = await bench.workspace()
+    const [kept, canceled] = [await bench.queued(workspace_id), await bench.queued(workspace_id)]
+    await bench.storage.hot.cancel({
+      ...{ workspace_id, message_ids: [canceled.id], at: bench.clock.now() },
+    })
+    const period = { since: new Date(0), first_id: '', livemode: true, examine: 100 }
+    const rows = await bench.storage.read.messages.newestByPlace(workspace_id, period)
+    const price = kept.credits_used
+    expect(rows.sort((a, b) => a.status.localeCompare(b.status))).toMatchObject([
+      { status: 'canceled', count: 1, credits_used: price, credits_refunded: price },
+      { status: 'queued', count: 1, credits_used: price, credits_refunded: 0 },
+    ])
   })
 
   const pageable: [string, Pick<MessageFilter, 'livemode' | 'channel'>][] = [

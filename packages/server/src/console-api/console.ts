@@ -123,6 +123,7 @@ export async function serveConsole(
     get: async ({ viewer, query: { unit } }) => ({
       points: await core.messages.history(viewer, unit),
     }),
+    breakdown: ({ viewer, query: { unit } }) => core.messages.breakdown(viewer, unit),
   }
   mount(app, admission, historyEndpoints, history, { console: access })
   mount(app, admission, sentRequestEndpoints, sentRequestHandlers(core), { console: access })

@@ -1,4 +1,13 @@
-import { CAPABILITIES, endpoint, LIMITS, text, timestamp, uuid } from '@svc/core/contract'
+import {
+  CAPABILITIES,
+  CHANNELS,
+  credits,
+  endpoint,
+  LIMITS,
+  text,
+  timestamp,
+  uuid,
+} from '@svc/core/contract'
 import * as z from 'zod'
 import type { ConsoleSession } from './console-answers.ts'
 import { options, passkeySignIn } from './passkey-requests.ts'
@@ -17,28 +26,51 @@ const consoleSession = z.object({
   lacks_second_factor: z.boolean(),
 }) satisfies z.ZodType<ConsoleSession>
 
+const history = {
+  method: 'GET',
+  auth: 'jwt',
+  needs: 'belong',
+  rate: 'general',
+  status: 200,
+  query: z.object({ unit: z.enum(['day', 'hour']).default('day') }),
+} as const
+
+const outcomes = {
+  accepted: z.int(),
+  delivered: z.int(),
+  failed: z.int(),
+  canceled: z.int(),
+}
+
 /** Numbers of messages over time, for the console's home. */
 export const historyEndpoints = {
   get: endpoint({
-    method: 'GET',
+    ...history,
     path: '/api/history',
-    auth: 'jwt',
-    needs: 'belong',
-    rate: 'general',
-    status: 200,
-    query: z.object({ unit: z.enum(['day', 'hour']).default('day') }),
+    data: z.object({ points: z.array(z.object({ since: timestamp, ...outcomes })) }),
+    summary: 'Count the messages of the last 30 days or 48 hours',
+  }),
+  breakdown: endpoint({
+    ...history,
+    path: '/api/breakdown',
     data: z.object({
-      points: z.array(
+      since: timestamp,
+      channels: z.array(z.object({ channel: z.enum(CHANNELS), ...outcomes })),
+      reasons: z.array(z.object({ error_code: z.string().nullable(), count: z.int() })),
+      reasons_examined: z.int(),
+      places: z.array(
         z.object({
-          since: timestamp,
-          accepted: z.int(),
-          delivered: z.int(),
-          failed: z.int(),
-          canceled: z.int(),
+          channel: z.enum(CHANNELS),
+          code: z.string().nullable(),
+          country: z.string().nullable(),
+          is_shared: z.boolean(),
+          ...outcomes,
+          credits,
         }),
       ),
+      places_examined: z.int(),
     }),
-    summary: 'Count the messages of the last 30 days or 48 hours',
+    summary: 'Show how the messages of the last 30 days or 48 hours ended',
   }),
 } as const
 

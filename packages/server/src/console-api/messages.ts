@@ -57,6 +57,10 @@ export const consoleMessages = {
       bulks: z.array(
         z.object({
           id: uuid,
+          /** The campaign of the request; null without one. */
+          name: z.string().nullable(),
+          /** Null if it is too long for a list, or not stored. */
+          content: message.shape.content.nullable(),
           channel: z.enum(CHANNELS),
           status: z.enum(['queued', 'processing', 'completed']),
           total: count,

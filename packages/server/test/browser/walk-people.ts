@@ -2,7 +2,7 @@ import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { Svc } from '@svc/client'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { type Place, signIn, watchPolicy } from './console-page.ts'
+import { type Place, pictures, signIn, watchPolicy } from './console-page.ts'
 import { expectAccessible, expectToFit } from './page-checks.ts'
 
 /** A recipient that replies "Thank you!". */
@@ -102,6 +102,7 @@ export async function walkBulk(page: Page, place: Place): Promise<void> {
   await recipients.waitFor()
   ok((await recipients.inputValue()).endsWith('12 34,,Juma'))
   await page.getByRole('textbox', { name: 'Text' }).fill('Dear {{name}}')
+  await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Spring')
   await page.getByText('1 recipient left out').waitFor()
   await page.getByText('line 4: invalid recipient').waitFor()
   await expectToFit(page)
@@ -123,8 +124,18 @@ export async function walkBulk(page: Page, place: Place): Promise<void> {
     '12 34',
     'invalid_recipient',
   ])
+  await drawer.getByRole('heading', { name: 'Spring' }).waitFor()
+  await drawer.locator('.bubble', { hasText: 'Dear {{name}}' }).waitFor()
+  await pictures(page, 'Bulk')
   await drawer.getByRole('link', { name: 'Messages of this bulk' }).click()
   await page.getByRole('cell', { name: 'Dear Juma' }).waitFor()
+  await page.goBack()
+  await drawer.getByRole('link', { name: 'Use as a new bulk' }).click()
+  const name = page.getByRole('textbox', { name: 'Name', exact: true })
+  await name.waitFor()
+  strictEqual(await name.inputValue(), 'Spring')
+  strictEqual(await page.getByRole('textbox', { name: 'Text' }).inputValue(), 'Dear {{name}}')
+  strictEqual(await recipients.inputValue(), '')
 }
 
 /** Buys credits with the sandbox of payments: the person comes back and sees the new balance and its entry in the ledger. */

@@ -6,7 +6,7 @@ import { creditsOf, UNITS_PER_CREDIT, type Units } from '../fields/units.ts'
 import { LIMITS } from '../limits.ts'
 import { bulkRequest } from './bulk-request.ts'
 import { CHANNELS } from './content.ts'
-import { MESSAGE_STATUSES } from './message.ts'
+import { MESSAGE_STATUSES, storedContent } from './message.ts'
 import { sentBulkJson } from './plain-send.ts'
 import { usedTemplate } from './template-use.ts'
 
@@ -48,6 +48,18 @@ export const bulk = z
       >,
     ),
     canceled: count.meta({ description: 'The part of `counts.failed` that was canceled.' }),
+    failures: z.array(z.object({ error_code: z.string().nullable(), count })).meta({
+      description:
+        'The other part of `counts.failed` by the error, the most frequent first. `GET /api/v1/messages` lists the messages.',
+    }),
+    name: z.string().nullable().meta({
+      description: 'The `campaign` of the metadata of the request; null without one.',
+    }),
+    sender: z.string().nullable().meta({ description: 'The `from` of the request.' }),
+    content: storedContent.nullable().meta({
+      description:
+        'The content of the request with its placeholders. Null for a bulk of different e-mails, for a step of a broadcast, for a bulk of an earlier version, and after the retention time.',
+    }),
     credits_used: credits,
     credits_refunded: credits,
     livemode: z.boolean(),

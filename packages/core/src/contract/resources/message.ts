@@ -16,7 +16,7 @@ export type SmsEncoding = (typeof SMS_ENCODINGS)[number]
 export const ERASED = 'erased'
 
 /** Content that was validated in the request is not validated again in the answer. */
-const storedContent = z
+export const storedContent = z
   .custom<Content>(isRecord)
   .meta({ type: 'object', additionalProperties: true, example: { text: 'Your order A1 is ready' } })
 

@@ -209,6 +209,11 @@ export const messageSearch = z.object({
   endDate: queryDateTime.optional(),
   bulk_id: uuid.optional(),
   broadcast_id: uuid.optional(),
+  error_code: text(LIMITS.message_search_length).optional(),
+  api_key_id: uuid.optional(),
+  sender: phoneOrText(text(LIMITS.sender_name_length)).optional(),
+  /** The name or the value of a tag of an e-mail. */
+  tag: text(LIMITS.email_tag_length).optional(),
   after: uuid.optional(),
   limit,
 })

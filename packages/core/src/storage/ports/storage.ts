@@ -77,6 +77,7 @@ export const READ_PLACES = {
     queuedOf: 'primary',
     search: 'replica',
     errorsSince: 'replica',
+    newestByPlace: 'replica',
     count: 'replica',
     countsSince: 'replica',
     attempts: 'replica',

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, inArray, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, getTableColumns, gt, inArray, sql } from 'drizzle-orm'
 import type { Slice } from '../../contract/endpoints/paging.ts'
 import { type Units, units } from '../../contract/fields/units.ts'
 import type { Channel, MessageStatus } from '../../contract/resources/messages.ts'
@@ -13,6 +13,8 @@ export interface BulkProgress {
   counts: Record<MessageStatus, number>
   /** The part of `counts.failed` that was canceled. */
   canceled: number
+  /** The failed messages that were not canceled by their error, most frequent first. */
+  failures: { error_code: string | null; count: number }[]
   credits_refunded: Units
 }
 
@@ -34,11 +36,11 @@ export function bulkStore(db: Db, { bulks: t, bulk_rejections: rejections, messa
         const [row] = await db.select().from(t).where(mine)
         return row ?? null
       },
-      /** Returns the newest first. */
+      /** Returns the newest first. A content longer than `content_length` is null. */
       async list(
         workspaceId: string,
         { channel, livemode }: { channel?: Channel | undefined; livemode?: false | undefined },
-        { limit, offset, after }: Slice,
+        { limit, offset, after, content_length }: Slice & { content_length: number },
       ): Promise<ListedBulkRow[]> {
         const mine = and(
           eq(t.workspace_id, workspaceId),
@@ -46,7 +48,13 @@ export function bulkStore(db: Db, { bulks: t, bulk_rejections: rejections, messa
           livemode === undefined ? undefined : eq(t.livemode, livemode),
           isBelow(t.id, after),
         )
-        const found = db.select().from(t).where(mine).orderBy(desc(t.id))
+        const isShort = sql`length(cast(${t.content} as text)) <= ${content_length}`
+        const content = sql<BulkRow['content']>`case when ${isShort} then ${t.content} end`
+        const found = db
+          .select({ ...getTableColumns(t), content: content.mapWith(t.content) })
+          .from(t)
+          .where(mine)
+          .orderBy(desc(t.id))
         const rows = await found.limit(limit).offset(offset)
         if (rows.length === 0) return []
         const ids = rows.map(({ id }) => id)
@@ -85,23 +93,32 @@ export function bulkStore(db: Db, { bulks: t, bulk_rejections: rejections, messa
           .where(and(mine, after === undefined ? undefined : gt(position, after)))
         return found.orderBy(asc(position)).limit(limit).offset(offset)
       },
-      /** The number of the bulk's messages for each status, of canceled ones, and the sum of refunded credits. */
+      /** The number of the bulk's messages for each status and error, of canceled ones, and the sum of refunded credits. */
       async progress(workspaceId: string, bulkId: string): Promise<BulkProgress> {
         const mine = and(eq(messages.workspace_id, workspaceId), eq(messages.bulk_id, bulkId))
-        const { status } = messages
+        const { status, error_code } = messages
         const found = await db
-          .select({ status, n: rowCount, canceled, refunded })
+          .select({ status, error_code, n: rowCount, canceled, refunded })
           .from(messages)
           .where(mine)
-          .groupBy(status)
-        const none = { queued: 0, sent: 0, delivered: 0, read: 0, failed: 0 }
+          .groupBy(status, error_code)
+        const counts = { queued: 0, sent: 0, delivered: 0, read: 0, failed: 0 }
+        for (const row of found) counts[row.status] += row.n
+        const failed = found.filter((row) => row.status === 'failed' && row.canceled === 0)
         return {
-          counts: { ...none, ...Object.fromEntries(found.map((row) => [row.status, row.n])) },
+          counts,
           canceled: found.reduce((sum, row) => sum + row.canceled, 0),
+          failures: failed
+            .map(({ error_code, n: count }) => ({ error_code, count }))
+            .sort((a, b) => b.count - a.count || compare(a.error_code, b.error_code)),
           credits_refunded: units(found.reduce((sum, row) => sum + row.refunded, 0)),
         }
       },
     },
     writes: {},
   }
+}
+
+function compare(a: string | null, b: string | null): number {
+  return (a ?? '') < (b ?? '') ? -1 : 1
 }

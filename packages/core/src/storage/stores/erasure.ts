@@ -60,7 +60,7 @@ export function erasureStore(db: Db, tables: Tables, dialect: StoreDialect) {
   const { messages, message_queue: queue, message_attempts, message_events, events } = tables
   const { received_messages: received, conversations, idempotency_keys: answers } = tables
   const { deliveries, delivery_attempts: tries, received_parts: parts, webhooks } = tables
-  const { bulk_rejections: rejections } = tables
+  const { bulks, bulk_rejections: rejections } = tables
 
   const within = (
     t: typeof messages | typeof events | typeof received,
@@ -125,6 +125,22 @@ export function erasureStore(db: Db, tables: Tables, dialect: StoreDialect) {
         .set({ recipients: erased ?? null })
         .where(and(eq(messages.workspace_id, workspaceId), eq(id, row.id)))
     }
+  }
+
+  /** Removes the contents of bulks to one recipient, which may be about this person, with the messages. */
+  async function forgetBulks(workspaceId: string, messageIds: readonly string[]): Promise<void> {
+    const mine = and(
+      eq(messages.workspace_id, workspaceId),
+      inArray(messages.id, messageIds),
+      isNotNull(messages.bulk_id),
+    )
+    const ids = db.select({ id: messages.bulk_id }).from(messages).where(mine)
+    const { workspace_id, id, accepted, content } = bulks
+    const single = and(eq(workspace_id, workspaceId), inArray(id, ids), eq(accepted, 1))
+    await db
+      .update(bulks)
+      .set({ name: null, sender: null, content: null })
+      .where(and(single, isNotNull(content)))
   }
 
   return {
@@ -315,6 +331,7 @@ export function erasureStore(db: Db, tables: Tables, dialect: StoreDialect) {
           await eraseRecipients(workspaceId, filledUp(ids))
           await eraseHistory(workspaceId, filledUp(ids))
           await files.removeOf(workspaceId, ids)
+          await forgetBulks(workspaceId, filledUp(ids))
         }
         return ids
       },
@@ -329,8 +346,10 @@ export function erasureStore(db: Db, tables: Tables, dialect: StoreDialect) {
           .set({ content: {} as never, tags: null })
           .where(and(one, notInArray(messages.id, inQueue)))
           .returning({ id: messages.id })
-        if (redacted.length === 1) await files.removeOf(workspaceId, [messageId])
-        return redacted.length === 1
+        if (redacted.length === 0) return false
+        await files.removeOf(workspaceId, [messageId])
+        await forgetBulks(workspaceId, [messageId])
+        return true
       },
       /** Empties the content of a received message. */
       async redactReceived(workspaceId: string, id: string): Promise<void> {

@@ -17,6 +17,11 @@ export interface MessageFilter {
   broadcast_id?: string | undefined
   recipient?: string | undefined
   sender?: string | undefined
+  /** Not `canceled`, which is a status here. */
+  error_code?: string | undefined
+  api_key_id?: string | undefined
+  /** The name or the value of a tag. */
+  tag?: string | undefined
   template?: string | undefined
   /** Only messages of test keys: the cost does not depend on the number of live messages. */
   livemode?: false | undefined
@@ -129,18 +134,19 @@ export function messageTotals(db: Db, { message_counts: counts, messages: t }: T
         .from(sql`(${sql.join(ranges, sql` union all `)}) period`)
         .groupBy(sql`channel, status`)
     },
-    /** The numbers of messages for each period and status. */
+    /** The numbers of messages for each period, channel and status. */
     async since(workspaceId: string, { unit, from }: { unit: 'day' | 'hour'; from: Date }) {
       return db
         .select({
           since: counts.since,
+          channel: counts.channel,
           status: counts.status,
           count: sql<number>`cast(sum(${counts.count}) as bigint)`,
           test_count: sql<number>`cast(sum(${counts.test_count}) as bigint)`,
         })
         .from(counts)
         .where(ofRange(workspaceId, { unit, from, before: null }))
-        .groupBy(counts.since, counts.status)
+        .groupBy(counts.since, counts.channel, counts.status)
     },
     /** The number of messages that a filter by kind and dates selects. */
     async exact(workspaceId: string, filter: MessageFilter): Promise<number> {

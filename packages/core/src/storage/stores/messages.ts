@@ -11,11 +11,12 @@ import {
   lte,
   or,
   type SQL,
+  type SQLWrapper,
   sql,
 } from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
 import type { Slice } from '../../contract/endpoints/paging.ts'
-import { units } from '../../contract/fields/units.ts'
+import { type Units, units } from '../../contract/fields/units.ts'
 import { CHANNELS, type Channel } from '../../contract/resources/content.ts'
 import type { MessageStatus } from '../../contract/resources/messages.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
@@ -45,14 +46,26 @@ export type ShortMessageRow = Omit<MessageRow, 'content'> & {
 
 type ShortPage = Slice & { content_length: number }
 
-/** The numbers of messages of one status that were created in a period. */
+/** The numbers of messages of one channel and status that were created in a period. */
 export interface PeriodCount {
   /** The start of the period (UTC). */
   since: Date
+  channel: Channel
   status: CountedStatus
   count: number
   /** The number of these messages that test keys created. */
   test_count: number
+}
+
+/** The messages of one status to numbers that begin alike. */
+export interface PlaceCount {
+  channel: Channel
+  /** The first characters of the numbers: `+` and three digits; empty for e-mail. */
+  place: string
+  status: CountedStatus
+  count: number
+  credits_used: Units
+  credits_refunded: Units
 }
 
 /** The matching messages among the examined ones, newest first. */
@@ -132,6 +145,7 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
 
   function matching(workspaceId: string, { ids, ...filter }: BoundedFilter) {
     const { bulk_id, broadcast_id, recipient, sender, template } = filter
+    const { error_code, api_key_id, tag } = filter
     const others = and(
       filter.channel && eq(t.channel, filter.channel),
       // The condition has the same text as in the index.
@@ -142,16 +156,31 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
       filter.until && lte(t.created_at, filter.until),
       recipient ? eq(t.recipient, recipient) : undefined,
       sender ? eq(t.sender, sender) : undefined,
+      api_key_id ? eq(t.api_key_id, api_key_id) : undefined,
+      tag ? includesIn(sql`cast(${t.tags} as text)`, JSON.stringify(tag), t.id) : undefined,
       filter.livemode === false ? isTest : undefined,
     )
     // `is true` keeps SQLite from the indexes by kind: it would read them to their end, and a row for each entry.
-    const isByKey = others && (bulk_id || broadcast_id || recipient || sender || template)
+    const isByKey =
+      others &&
+      (bulk_id ||
+        broadcast_id ||
+        recipient ||
+        sender ||
+        template ||
+        error_code ||
+        api_key_id ||
+        tag)
     return and(
       eq(t.workspace_id, workspaceId),
       bulk_id ? inArray(t.id, idsOfBulk(workspaceId, bulk_id)) : undefined,
       broadcast_id ? ofBroadcast(workspaceId, broadcast_id) : undefined,
       filter.indexed ? inArray(t.id, filter.indexed.ids) : undefined,
       template ? eq(t.template, template) : undefined,
+      // The second condition has the same text as in the index.
+      error_code
+        ? and(eq(t.error_code, error_code), sql`${t.error_code} <> 'canceled'`)
+        : undefined,
       isByKey ? sql`(${others}) is true` : others,
       filter.before_id ? lt(t.id, filter.before_id) : undefined,
       filter.newer_than ? gt(t.id, filter.newer_than) : undefined,
@@ -331,11 +360,12 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
         short(workspaceId, { channel, status: 'queued' }, page),
       /**
        * The messages in which `part` occurs: in recipient, sender, the provider's id, metadata or the first `SEARCHED_LENGTH`
-       * characters of the content as JSON. Upper and lower case of ASCII letters are equal. At most `examine` messages are read.
+       * characters of the content as JSON. Upper and lower case of ASCII letters are equal. At most `examine` messages are read,
+       * of those with the `error_code` if the filter has one.
        */
       async search(
         workspaceId: string,
-        { part, ...filter }: MessageFilter & { part: string },
+        { part, ...filter }: MessageFilter & { part?: string | undefined },
         {
           limit,
           content_length,
@@ -344,7 +374,7 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
       ): Promise<SearchedRows> {
         const found = await bounded(workspaceId, filter)
         if (!found) return { rows: [], last: null }
-        const { before_id, bulk_id, broadcast_id } = found.filter
+        const { before_id, bulk_id, broadcast_id, error_code } = found.filter
         const ids = bulk_id
           ? await rangeOfBulk(workspaceId, bulk_id)
           : broadcast_id
@@ -354,14 +384,14 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
         const [last] = await db
           .select({ id: t.id, created_at: t.created_at })
           .from(t)
-          .where(matching(workspaceId, { ids, before_id }))
+          .where(matching(workspaceId, { ids, before_id, error_code }))
           .orderBy(desc(t.id))
           .limit(1)
           .offset(examine - 1)
         const examined = and(
           matching(workspaceId, found.filter),
           last && gte(t.id, last.id),
-          containing(part),
+          part === undefined ? undefined : containing(part),
         )
         const rows = await shortRows(content_length)
           .where(examined)
@@ -410,6 +440,58 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
           .where(sql`created_at >= ${sql.param(since, t.created_at)}`)
           .groupBy(sql`error_code`)
           .orderBy(sql`count(*) desc, error_code`)
+      },
+      /**
+       * The numbers of the newest `examine` messages for each channel, status and place, with their credits. Earlier messages than
+       * `since` are not counted, and ids below `first_id` not read.
+       */
+      async newestByPlace(
+        workspaceId: string,
+        {
+          since,
+          first_id,
+          livemode,
+          examine,
+        }: { since: Date; first_id: string; livemode: boolean; examine: number },
+      ): Promise<PlaceCount[]> {
+        const { channel, recipient, status, error_code, credits_used, credits_refunded } = t
+        // Every message that is read counts for the bound, also one of the other mode.
+        const newest = db
+          .select({
+            channel,
+            place:
+              sql<string>`case when ${channel} = 'email' then '' else substr(${recipient}, 1, 4) end`.as(
+                'place',
+              ),
+            state:
+              sql<CountedStatus>`case when ${error_code} = 'canceled' then 'canceled' else ${status} end`.as(
+                'state',
+              ),
+            credits_used,
+            credits_refunded,
+            is_counted:
+              sql`${t.livemode} = ${sql.param(livemode, t.livemode)} and ${t.created_at} >= ${sql.param(since, t.created_at)}`.as(
+                'is_counted',
+              ),
+          })
+          .from(t)
+          .where(and(eq(t.workspace_id, workspaceId), gte(t.id, first_id)))
+          .orderBy(desc(t.id))
+          .limit(examine)
+          .as('newest')
+        const sumOf = (column: SQLWrapper) => sql<Units>`cast(sum(${column}) as bigint)`
+        return db
+          .select({
+            channel: newest.channel,
+            place: newest.place,
+            status: newest.state,
+            count: rowCount,
+            credits_used: sumOf(newest.credits_used),
+            credits_refunded: sumOf(newest.credits_refunded),
+          })
+          .from(newest)
+          .where(sql`${newest.is_counted}`)
+          .groupBy(newest.channel, newest.place, newest.state)
       },
       /** The exact number. Without `bulk_id`, `recipient` and `before_id`, the cost grows with days, not with messages. */
       async count(workspaceId: string, filter: MessageFilter): Promise<number> {

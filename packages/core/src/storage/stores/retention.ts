@@ -23,7 +23,7 @@ export type AgedMessage = Pick<MessageRow, 'id' | 'channel' | 'recipient' | 'era
 
 export function retentionStore(db: Db, tables: Tables) {
   const { retention_marks: marks, workspaces, messages, message_queue: queue } = tables
-  const { webhooks, deliveries, bulk_rejections: rejections } = tables
+  const { webhooks, deliveries, bulks, bulk_rejections: rejections } = tables
   const { events, received_messages: received, conversations, delivery_attempts: tries } = tables
 
   /** The table of a walk, and its column of ids that are sorted by time. */
@@ -34,6 +34,7 @@ export function retentionStore(db: Db, tables: Tables) {
       events: { t: events, id: events.id },
       received_messages: { t: received, id: received.id },
       bulk_rejections: { t: rejections, id: rejections.bulk_id },
+      bulk_contents: { t: bulks, id: bulks.id },
     })[kind]
   const markOf = (workspaceId: string, kind: RetentionKind, latest: string) =>
     and(eq(marks.workspace_id, workspaceId), eq(marks.kind, kind), lte(marks.before_id, latest))
@@ -183,6 +184,27 @@ export function retentionStore(db: Db, tables: Tables) {
         if (last === undefined) return null
         await db.delete(rejections).where(and(some, lte(bulk_id, last)))
         return last
+      },
+      /**
+       * Removes the contents of the oldest bulks of the range, at most `rows`. Returns the id of the first bulk that is left; null
+       * if the range has none.
+       */
+      async forgetContents(
+        workspaceId: string,
+        { from_id, before_id }: IdRange,
+        rows: number,
+      ): Promise<string | null> {
+        const { id } = bulks
+        const some = within('bulk_contents', workspaceId, { from_id, before_id })
+        const oldest = db.select({ id }).from(bulks).where(some).orderBy(asc(id))
+        const next = (await oldest.limit(rows + 1))[rows]?.id ?? null
+        const until = { from_id, before_id: next ?? before_id }
+        const contents = within('bulk_contents', workspaceId, until)
+        await db
+          .update(bulks)
+          .set({ content: null })
+          .where(and(contents, isNotNull(bulks.content)))
+        return next
       },
       /** Removes conversations with these recipients whose last message is older than `before`. */
       async forgetConversations(

@@ -18,11 +18,14 @@ import type { PageProps } from '../../shell/page.ts'
 import { go, query, setQuery } from '../../shell/router.ts'
 import { may, mode } from '../../shell/session.ts'
 import { CHANNELS, channelName } from '../messages/channels.ts'
+import { summaryOf } from '../messages/content.tsx'
 import { BulkDrawer } from './drawer.tsx'
 import { Progress } from './progress.tsx'
 
 interface ListedBulk {
   id: string
+  name: string | null
+  content: object | null
   channel: string
   status: string
   total: number
@@ -40,10 +43,13 @@ interface ListedBulk {
 
 const COLUMNS: readonly Column<ListedBulk>[] = [
   {
-    name: 'Created',
+    name: 'Bulk',
     kind: 'main',
-    value: ({ created_at, livemode }) => (
+    value: ({ name, content, created_at, livemode }) => (
       <>
+        {(name ?? (content && summaryOf(content))) && (
+          <span class="cut">{name ?? (content && summaryOf(content))}</span>
+        )}
         <Time at={created_at} />{' '}
         {!livemode && mode.value === 'live' && <Badge tone="warn">test</Badge>}
       </>

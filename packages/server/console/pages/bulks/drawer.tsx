@@ -21,6 +21,7 @@ import { useLoad } from '../../shell/load.ts'
 import { go, hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 import { channelName } from '../messages/channels.ts'
+import { Content } from '../messages/content.tsx'
 import { Stopped } from '../messages/stopped.tsx'
 import { Progress } from './progress.tsx'
 
@@ -52,7 +53,7 @@ export function BulkDrawer({
   }
   return (
     <Drawer
-      title="Bulk"
+      title={bulk?.name ?? 'Bulk'}
       actions={bulk && may('send') && <Actions bulk={bulk} onChange={changed} />}
       onClose={onClose}
     >
@@ -66,6 +67,7 @@ export function BulkDrawer({
                 Status: <StatusBadge status={bulk.status} />,
                 Id: <Copy value={bulk.id} />,
                 Channel: channelName(bulk.channel),
+                Sender: bulk.sender,
                 Created: <Time at={bulk.created_at} exact />,
                 Recipients: number(bulk.total),
                 Duplicates: bulk.duplicates > 0 ? number(bulk.duplicates) : null,
@@ -75,7 +77,17 @@ export function BulkDrawer({
                     <Rejected bulkId={id} count={bulk.rejected} />
                   </>
                 ),
-                Price: <Money credits={bulk.credits_used} />,
+                Price: (
+                  <>
+                    <Money credits={bulk.credits_used} />
+                    {bulk.accepted > 1 && (
+                      <small class="line">
+                        {credits(Math.round((bulk.credits_used / bulk.accepted) * 100) / 100)} a
+                        message
+                      </small>
+                    )}
+                  </>
+                ),
                 Refunded: bulk.credits_refunded > 0 && <Money credits={bulk.credits_refunded} />,
                 ...Object.fromEntries(
                   Object.entries(STATUSES).map(([status, name]) => {
@@ -90,6 +102,40 @@ export function BulkDrawer({
                 ),
               }}
             />
+            {bulk.failures.length > 0 && (
+              <section>
+                <h3>Why messages failed</h3>
+                <ul class="bars">
+                  {bulk.failures.map(({ error_code, count: n }) => (
+                    <li key={error_code}>
+                      {error_code ? (
+                        <a
+                          href={hrefOf(
+                            `/messages?bulk_id=${id}&error_code=${encodeURIComponent(error_code)}`,
+                          )}
+                        >
+                          {error_code}
+                        </a>
+                      ) : (
+                        'Without a reason'
+                      )}
+                      <span>{count(n, 'message')}</span>
+                    </li>
+                  ))}
+                </ul>
+              </section>
+            )}
+            <section>
+              <h3>Content</h3>
+              {bulk.content ? (
+                <Content channel={bulk.channel} content={bulk.content} />
+              ) : (
+                <p class="muted">
+                  Not stored with this bulk: its e-mails differ, it is older, or its retention time
+                  is over. Its messages have what was sent.
+                </p>
+              )}
+            </section>
             <div class="actions">
               <LinkButton icon="messages" to={`/messages?bulk_id=${id}`}>
                 Messages of this bulk
@@ -147,6 +193,11 @@ function Actions({ bulk, onChange }: { bulk: Bulk; onChange(): void }) {
         <Button kind="primary" icon="refresh" onClick={retry}>
           Send failed ones again
         </Button>
+      )}
+      {bulk.content && (
+        <LinkButton icon="copy" to={`/bulks/new?from=${id}`}>
+          Use as a new bulk
+        </LinkButton>
       )}
     </>
   )

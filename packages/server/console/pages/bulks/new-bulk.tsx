@@ -9,6 +9,7 @@ import {
   Facts,
   Field,
   FormDialog,
+  Loaded,
   PageHead,
   Select,
   Table,
@@ -19,11 +20,12 @@ import {
 import { api, dataKey, fieldError, inWords } from '../../shell/api.ts'
 import { facts } from '../../shell/facts.ts'
 import { count, credits, number, tableWords } from '../../shell/format.ts'
+import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { filtersOf, go, isReturn, query, setQuery } from '../../shell/router.ts'
 import { session } from '../../shell/session.ts'
 import { ChannelTabs, ContentFields, MoreFields } from '../compose/content-fields.tsx'
-import { type Draft, EMPTY, isComplete, sharedOf } from '../compose/draft.ts'
+import { type Draft, draftFrom, EMPTY, isComplete, sharedOf } from '../compose/draft.ts'
 import { EstimateCard, useEstimate } from '../compose/estimate.tsx'
 import { keyFor, used } from '../compose/idempotency.ts'
 import { Stopped } from '../messages/stopped.tsx'
@@ -49,11 +51,19 @@ const COLUMNS = [
 ]
 
 interface Form extends Source {
+  name: string
   draft: Draft
   validation: string
 }
 
-const NEW: Form = { draft: EMPTY, text: '', file: null, country: '', validation: 'permissive' }
+const NEW: Form = {
+  name: '',
+  draft: EMPTY,
+  text: '',
+  file: null,
+  country: '',
+  validation: 'permissive',
+}
 
 /** The form that was left without sending, and whose it is. */
 let left: { form: Form; owner: string } | null = null
@@ -61,14 +71,40 @@ let left: { form: Form; owner: string } | null = null
 const ownerOf = () => `${session.value?.user.id} ${dataKey()}`
 
 function NewBulk() {
-  const [start] = useState(() => (isReturn() && left?.owner === ownerOf() ? left.form : NEW))
+  const from = query.value.get('from')
+  const [kept] = useState(() => (isReturn() && left?.owner === ownerOf() ? left.form : null))
+  if (from && !kept) return <Again id={from} />
+  return <BulkForm start={kept ?? NEW} />
+}
+
+/** The form with the name, the text and the sender of a bulk that was sent. */
+function Again({ id }: { id: string }) {
+  const load = useLoad((signal) => api.bulks.get(id, { signal }), [id])
+  return (
+    <Loaded of={load}>
+      {({ bulk: { name, channel, sender, content } }) => (
+        <BulkForm
+          key={id}
+          start={{
+            ...NEW,
+            name: name ?? '',
+            draft: draftFrom({ channel, sender, content: content ?? {} }),
+          }}
+        />
+      )}
+    </Loaded>
+  )
+}
+
+function BulkForm({ start }: { start: Form }) {
+  const [name, setName] = useState(start.name)
   const [draft, setDraft] = useState(start.draft)
   const [text, setText] = useState(start.text)
   const [file, setFile] = useState(start.file)
   const [country, setCountry] = useState(start.country)
   const [validation, setValidation] = useState(start.validation)
   const form = useRef(start)
-  form.current = { draft, text, file, country, validation }
+  form.current = { name, draft, text, file, country, validation }
   const isSent = useRef(false)
   useEffect(() => {
     const owner = ownerOf()
@@ -103,7 +139,9 @@ function NewBulk() {
     const message = `A bulk may have at most ${count(max, 'recipient')}. Send several bulks.`
     faults.push({ path: 'recipients', message })
   }
-  const body = { ...shared, recipients, validation } as unknown as Extract<
+  const campaign = name.trim()
+  const named = campaign && { metadata: { ...shared.metadata, campaign } }
+  const body = { ...shared, ...named, recipients, validation } as unknown as Extract<
     BulksSendBody,
     { content: unknown }
   >
@@ -237,6 +275,12 @@ function NewBulk() {
             </p>
           )}
           <div class="card form">
+            <TextInput
+              label="Name"
+              hint="To find the bulk again. Its messages have it as campaign in their metadata."
+              value={name}
+              onInput={setName}
+            />
             <ChannelTabs {...editing} isBulk />
             <ContentFields {...editing} isBulk />
             <MoreFields {...editing} />

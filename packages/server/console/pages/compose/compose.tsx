@@ -15,10 +15,9 @@ import { useLoad } from '../../shell/load.ts'
 import { go, query } from '../../shell/router.ts'
 import { mode } from '../../shell/session.ts'
 import type { Channel } from '../messages/channels.ts'
-import type { AnyContent } from '../messages/content.tsx'
 import { Stopped } from '../messages/stopped.tsx'
 import { bound, ChannelTabs, ContentFields, MoreFields } from './content-fields.tsx'
-import { type Draft, EMPTY, isComplete, requestOf } from './draft.ts'
+import { type Draft, draftFrom, EMPTY, isComplete, requestOf } from './draft.ts'
 import { EstimateCard, useEstimate } from './estimate.tsx'
 import { keyFor, used } from './idempotency.ts'
 
@@ -49,34 +48,9 @@ function Again({ id }: { id: string }) {
   return <Loaded of={load}>{({ message }) => <Form key={id} initial={draftOf(message)} />}</Loaded>
 }
 
-const listed = (value: string | string[] | undefined) =>
-  Array.isArray(value) ? value.join(', ') : (value ?? '')
-
-function draftOf({ channel, recipient, recipients, sender, content, metadata }: Message): Draft {
-  const { template, media, audio_url, ...own } = content as AnyContent
+function draftOf({ recipient, recipients, ...message }: Message): Draft {
   const to = recipients?.filter(({ role }) => role === 'to').map(({ address }) => address)
-  return {
-    ...EMPTY,
-    channel,
-    to: listed(to) || recipient,
-    from: sender ?? '',
-    cc: listed(own.cc),
-    bcc: listed(own.bcc),
-    from_address: own.from_address ?? '',
-    reply_to: listed(own.reply_to),
-    subject: own.subject ?? '',
-    html: own.html ?? '',
-    text: own.text ?? '',
-    form: template ? 'template' : media ? 'media' : audio_url ? 'audio' : 'text',
-    template: template?.name ?? template?.id ?? '',
-    language: template?.language ?? own.language ?? 'en',
-    variables: template?.variables ? JSON.stringify(template.variables) : '',
-    media_type: media?.type ?? 'image',
-    url: media?.url ?? audio_url ?? '',
-    caption: media?.caption ?? '',
-    voice: own.voice ?? '',
-    metadata: Object.keys(metadata).length > 0 ? JSON.stringify(metadata) : '',
-  }
+  return { ...draftFrom(message), to: to?.join(', ') || recipient }
 }
 
 function Form({ initial }: { initial: Draft }) {

@@ -1,6 +1,7 @@
 import type { MessagesEstimateBody, MessagesSendBody } from '@svc/client'
 import { plainPhone } from '../contacts/plain-phone.ts'
 import type { Channel } from '../messages/channels.ts'
+import type { AnyContent } from '../messages/content.tsx'
 
 /** The fields of the form, as typed. Fields of other channels are kept while the person changes the channel. */
 export interface Draft {
@@ -41,6 +42,45 @@ export const EMPTY: Draft = {
   ...{ subject: '', html: '', text: '', form: 'text' },
   ...{ template: '', language: 'en', variables: '', media_type: 'image', url: '', caption: '' },
   ...{ voice: '', at: '', metadata: '', attachments: [] },
+}
+
+const listed = (value: string | string[] | undefined) =>
+  Array.isArray(value) ? value.join(', ') : (value ?? '')
+
+/** The fields of the form for what was sent, without recipients. */
+export function draftFrom({
+  channel,
+  sender,
+  content,
+  metadata = {},
+}: {
+  channel: Channel
+  sender: string | null
+  content: object
+  metadata?: object
+}): Draft {
+  const { template, media, audio_url, ...own } = content as AnyContent
+  return {
+    ...EMPTY,
+    channel,
+    from: sender ?? '',
+    cc: listed(own.cc),
+    bcc: listed(own.bcc),
+    from_address: own.from_address ?? '',
+    reply_to: listed(own.reply_to),
+    subject: own.subject ?? '',
+    html: own.html ?? '',
+    text: own.text ?? '',
+    form: template ? 'template' : media ? 'media' : audio_url ? 'audio' : 'text',
+    template: template?.name ?? template?.id ?? '',
+    language: template?.language ?? own.language ?? 'en',
+    variables: template?.variables ? JSON.stringify(template.variables) : '',
+    media_type: media?.type ?? 'image',
+    url: media?.url ?? audio_url ?? '',
+    caption: media?.caption ?? '',
+    voice: own.voice ?? '',
+    metadata: Object.keys(metadata).length > 0 ? JSON.stringify(metadata) : '',
+  }
 }
 
 /** A fault that the page finds itself, in the form of the API's faults. */

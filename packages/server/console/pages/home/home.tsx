@@ -18,13 +18,19 @@ import { ownApi } from '../../shell/own-api.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { hrefOf, query, setQuery } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
+import {
+  type Breakdown,
+  Breakdowns,
+  coverOf,
+  Linked,
+  listOf,
+  type Outcomes,
+  shareOf,
+  spentIn,
+} from './breakdown.tsx'
 
-interface Point {
+interface Point extends Outcomes {
   since: string
-  accepted: number
-  delivered: number
-  failed: number
-  canceled: number
 }
 
 const UNITS = [
@@ -32,9 +38,10 @@ const UNITS = [
   ['hour', 'Last 48 hours'],
 ] as const
 
-/** Home has three requests, and a person may make 600 in a minute. */
+/** Home has four requests, and a person may make 600 in a minute. */
 const SUMS_MS = 5_000
 const FINDINGS_MS = 20_000
+const BREAKDOWN_MS = 20_000
 
 const history = (unit: string, signal: AbortSignal) =>
   ownApi.get<{ points: Point[] }>('/history', { unit }, signal).then(({ points }) => points)
@@ -48,7 +55,12 @@ function Home({ mayOpen }: PageProps) {
     points.reload()
     balance.reload()
   }
+  const breakdown = useLoad(
+    (signal) => ownApi.get<Breakdown>('/breakdown', { unit }, signal),
+    [unit],
+  )
   useLiveReload('message.', reloadSums, { every_ms: SUMS_MS })
+  useLiveReload('message.', breakdown.reload, { every_ms: BREAKDOWN_MS })
   useLiveReload('message.failed', findings.reload, { every_ms: FINDINGS_MS })
   useLiveReload('credits.', findings.reload)
   useLiveReload('verification.paused', findings.reload)
@@ -80,15 +92,32 @@ function Home({ mayOpen }: PageProps) {
         {(found) => (
           <div class="stack">
             <section class="cards">
-              <Figure name="Accepted" value={sum(found, 'accepted')} />
-              <Figure name="Delivered" value={sum(found, 'delivered')} />
-              <Figure name="Failed" value={sum(found, 'failed')}>
+              <Figure name="Accepted" value={sum(found, 'accepted')} to={listOf(unit)} />
+              <Figure
+                name="Delivered"
+                value={sum(found, 'delivered')}
+                to={listOf(unit, { status: 'delivered' })}
+              >
+                <small>{shareOf(sumsOf(found))}</small>
+              </Figure>
+              <Figure
+                name="Failed"
+                value={sum(found, 'failed')}
+                to={listOf(unit, { status: 'failed' })}
+              >
                 {sum(found, 'canceled') > 0 && (
-                  <a href={hrefOf('/messages?status=canceled')}>
+                  <Linked to={listOf(unit, { status: 'canceled' })}>
                     {number(sum(found, 'canceled'))} canceled
-                  </a>
+                  </Linked>
                 )}
               </Figure>
+              <div class="card">
+                <h2>Spent</h2>
+                <p class="figure">
+                  {breakdown.data ? <Money credits={spentIn(breakdown.data)} /> : '…'}
+                </p>
+                {breakdown.data && <small>{coverOf(breakdown.data)}</small>}
+              </div>
               <div class="card">
                 <h2>Balance</h2>
                 {balance.error !== undefined && <ErrorBox error={balance.error} />}
@@ -98,6 +127,9 @@ function Home({ mayOpen }: PageProps) {
               </div>
             </section>
             {steps ? <FirstSteps {...steps} /> : <Curve points={found} />}
+            {sum(found, 'accepted') > 0 && (
+              <Loaded of={breakdown}>{(data) => <Breakdowns of={data} unit={unit} />}</Loaded>
+            )}
           </div>
         )}
       </Loaded>
@@ -105,23 +137,37 @@ function Home({ mayOpen }: PageProps) {
   )
 }
 
-function sum(points: readonly Point[], name: Exclude<keyof Point, 'since'>): number {
+function sum(points: readonly Point[], name: keyof Outcomes): number {
   return points.reduce((total, point) => total + point[name], 0)
+}
+
+function sumsOf(points: readonly Point[]): Outcomes {
+  const of = (name: keyof Outcomes) => sum(points, name)
+  return {
+    accepted: of('accepted'),
+    delivered: of('delivered'),
+    failed: of('failed'),
+    canceled: of('canceled'),
+  }
 }
 
 function Figure({
   name,
   value,
+  to,
   children,
 }: {
   name: string
   value: number
+  to: string
   children?: ComponentChildren
 }) {
   return (
     <div class="card">
       <h2>{name}</h2>
-      <p class="figure">{number(value)}</p>
+      <p class="figure">
+        <Linked to={to}>{number(value)}</Linked>
+      </p>
       {children}
     </div>
   )

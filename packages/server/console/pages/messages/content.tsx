@@ -39,13 +39,16 @@ export function summaryOf(content: object | null): string {
 const listed = (value: string | string[] | undefined) =>
   Array.isArray(value) ? value.join(', ') : value
 
-/** The content of a message. HTML is shown in a frame that runs no script and loads nothing. */
+/**
+ * The content of a message, or of a bulk, which has no `id` here. HTML of a message is shown in a frame that runs no script and
+ * loads nothing.
+ */
 export function Content({
   id,
   channel,
   content,
 }: {
-  id: string
+  id?: string
   channel: string
   content: object
 }) {
@@ -96,7 +99,7 @@ function Mail({
   text,
   html,
 }: {
-  id: string
+  id: string | undefined
   subject: string | undefined
   text: string | undefined
   html: string | undefined
@@ -106,7 +109,7 @@ function Mail({
     ['text', 'Text'],
     ['source', 'Source'],
   ] as const
-  const shown = tabs.filter(([tab]) => (tab === 'text' ? text : html))
+  const shown = tabs.filter(([tab]) => (tab === 'text' ? text : html && (id || tab === 'source')))
   const [tab, setTab] = useState<string>(shown[0]?.[0] ?? 'text')
   const url = ownUrl(`/messages/${id}/html`, {
     mode: mode.value,

@@ -116,6 +116,14 @@ function MessageFacts({ message }: { message: Message }) {
         Error: !isCanceled && text && (
           <span class="bad">
             {text} {error_code && error_code !== text && <code>{error_code}</code>}
+            {error_code && (
+              <a
+                class="line"
+                href={hrefOf(`/messages?error_code=${encodeURIComponent(error_code)}`)}
+              >
+                All messages with this error
+              </a>
+            )}
           </span>
         ),
         Id: <Copy value={message.id} />,

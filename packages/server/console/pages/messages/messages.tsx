@@ -1,10 +1,12 @@
 import type { Message } from '@svc/client'
+import { useState } from 'preact/hooks'
 import {
   Badge,
   Button,
   type Column,
   DayInput,
   Empty,
+  FormDialog,
   LinkButton,
   Loaded,
   PageHead,
@@ -13,8 +15,10 @@ import {
   Select,
   StatusBadge,
   Table,
+  TextInput,
   Time,
 } from '../../parts/index.ts'
+import { api } from '../../shell/api.ts'
 import { exactTime } from '../../shell/format.ts'
 import { useLive, useLiveReload } from '../../shell/live.ts'
 import { useLoad } from '../../shell/load.ts'
@@ -48,6 +52,7 @@ const COLUMNS: readonly Column<Found>[] = [
     value: (message) => (
       <>
         <StatusBadge status={statusOf(message)} />
+        <Reason of={message} />
         {statusOf(message) === 'deferred' && (
           <small>
             {' '}
@@ -73,6 +78,17 @@ function recipientOf({ recipient, recipients, contact }: Found) {
   )
 }
 
+/** Why a message failed: one line. */
+function Reason({ of }: { of: Found }) {
+  const text = of.error_message ?? of.error_code
+  if (statusOf(of) !== 'failed' || !text) return null
+  return (
+    <small class="reason" title={of.error_code ?? undefined}>
+      {text}
+    </small>
+  )
+}
+
 const STATUSES = [
   ['', 'All statuses'],
   ['queued', 'Queued'],
@@ -87,6 +103,7 @@ const PERIODS = [
   ['', 'Any time'],
   ['1', 'Last hour'],
   ['24', 'Last 24 hours'],
+  ['48', 'Last 48 hours'],
   ['168', 'Last 7 days'],
   ['720', 'Last 30 days'],
   ['dates', 'Dates …'],
@@ -101,6 +118,10 @@ const NAMES = [
   'to',
   'bulk_id',
   'broadcast_id',
+  'error_code',
+  'api_key_id',
+  'sender',
+  'tag',
   'after',
 ] as const
 
@@ -125,14 +146,11 @@ function datesOf({ period, from, to }: ReturnType<typeof useFilter>) {
 
 function Messages({ params }: PageProps) {
   const filter = useFilter()
-  const { search, channel, status, bulk_id, broadcast_id, after } = filter
+  const { period: _, from: __, to: ___, ...asked } = filter
+  const { search, after } = filter
   const list = useLoad(
     (signal) =>
-      ownApi.get<Answer>(
-        '/messages',
-        { search, channel, status, bulk_id, broadcast_id, after, limit: '25', ...datesOf(filter) },
-        signal,
-      ),
+      ownApi.get<Answer>('/messages', { ...asked, limit: '25', ...datesOf(filter) }, signal),
     [filter],
   )
   // A change of a shown message needs no request.
@@ -145,6 +163,7 @@ function Messages({ params }: PageProps) {
             ...one,
             status: data.status as Found['status'],
             error_code: data.error_code as string | null,
+            error_message: data.error_message as string | null,
           }
         : one,
     )
@@ -212,9 +231,9 @@ function Filters({
   period = '',
   from = '',
   to = '',
-  bulk_id,
-  broadcast_id,
+  ...more
 }: ReturnType<typeof useFilter>) {
+  const [isOpen, setOpen] = useState(false)
   const set = (changes: Record<string, string>) => setQuery(changes, { to: '/messages' })
   return (
     <div class="filters">
@@ -258,12 +277,92 @@ function Filters({
             onInput={(day) => set({ [name]: day })}
           />
         ))}
-      {(bulk_id || broadcast_id) && (
-        <Button icon="close" onClick={() => set({ bulk_id: '', broadcast_id: '' })}>
-          One {bulk_id ? 'bulk' : 'broadcast'} only
-        </Button>
-      )}
+      {MORE.map(([name, words]) => {
+        const value = more[name]
+        return (
+          value && (
+            <Button key={name} icon="close" onClick={() => set({ [name]: '' })}>
+              {words(value)}
+            </Button>
+          )
+        )
+      })}
+      <Button onClick={() => setOpen(true)}>More filters</Button>
+      {isOpen && <MoreFilters of={more} onChange={set} onClose={() => setOpen(false)} />}
     </div>
+  )
+}
+
+type More = Pick<
+  ReturnType<typeof useFilter>,
+  'bulk_id' | 'broadcast_id' | 'error_code' | 'api_key_id' | 'sender' | 'tag'
+>
+
+/** The filters that are buttons while they have a value, and the words of these buttons. */
+const MORE: readonly (readonly [name: keyof More, words: (value: string) => string])[] = [
+  ['bulk_id', () => 'One bulk only'],
+  ['broadcast_id', () => 'One broadcast only'],
+  ['error_code', (code) => `Error: ${code}`],
+  ['api_key_id', () => 'One API key only'],
+  ['sender', (sender) => `Sender: ${sender}`],
+  ['tag', (tag) => `Tag: ${tag}`],
+]
+
+/** The maximum of keys to choose from: more do not belong into a menu. */
+const KEYS_SHOWN = 100
+
+/** The filters that are needed less often. */
+function MoreFilters({
+  of,
+  onChange,
+  onClose,
+}: {
+  of: More
+  onChange(changes: Record<string, string>): void
+  onClose(): void
+}) {
+  const [values, setValues] = useState(of)
+  const keys = useLoad((signal) => api.apiKeys.list({ limit: KEYS_SHOWN }, { signal }), [])
+  const field = (name: keyof More) => ({
+    value: values[name] ?? '',
+    onInput: (value: string) => setValues({ ...values, [name]: value }),
+  })
+  return (
+    <FormDialog
+      title="More filters"
+      action="Show messages"
+      onClose={onClose}
+      onSubmit={async () => {
+        const { error_code = '', api_key_id = '', sender = '', tag = '' } = values
+        onChange({ error_code, api_key_id, sender, tag })
+        onClose()
+      }}
+    >
+      {() => (
+        <>
+          <TextInput
+            label="Error"
+            hint="The code, such as invalid_recipient."
+            autofocus
+            {...field('error_code')}
+          />
+          <Select
+            label="API key"
+            options={[
+              ['', 'All keys'],
+              ...(keys.data?.api_keys ?? []).map(({ id, name }) => [id, name] as const),
+            ]}
+            {...field('api_key_id')}
+          />
+          <TextInput
+            label="Sender"
+            hint="As the request named it. Messages without one have that of the service."
+            {...field('sender')}
+          />
+          <TextInput label="Tag of an e-mail" hint="Its name or its value." {...field('tag')} />
+        </>
+      )}
+    </FormDialog>
   )
 }
 

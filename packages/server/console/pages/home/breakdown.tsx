@@ -1,0 +1,174 @@
+import type { ComponentChildren } from 'preact'
+import { type Column, Money, Table } from '../../parts/index.ts'
+import { count, countryName, number } from '../../shell/format.ts'
+import { hrefOf } from '../../shell/router.ts'
+import { may } from '../../shell/session.ts'
+import { channelName } from '../messages/channels.ts'
+
+/** Numbers of messages by what became of them; failed ones without canceled ones. */
+export interface Outcomes {
+  accepted: number
+  delivered: number
+  failed: number
+  canceled: number
+}
+
+interface Place extends Outcomes {
+  channel: string
+  code: string | null
+  country: string | null
+  is_shared: boolean
+  credits: number
+}
+
+/** How the messages of a period ended. */
+export interface Breakdown {
+  channels: (Outcomes & { channel: string })[]
+  reasons: { error_code: string | null; count: number }[]
+  reasons_examined: number
+  places: Place[]
+  places_examined: number
+}
+
+/** The delivered share of the messages that were not canceled. */
+export function shareOf({ accepted, delivered, canceled }: Outcomes): string {
+  const sent = accepted - canceled
+  if (sent <= 0) return '–'
+  // 99.96 % is not all.
+  const tenths = Math.floor((delivered * 1000) / sent)
+  return `${number(tenths / 10)} %`
+}
+
+/** The credits of the messages that `coverOf` names. */
+export function spentIn({ places }: Breakdown): number {
+  return places.reduce((sum, { credits }) => sum + credits, 0)
+}
+
+/** Which messages the places and their credits cover. */
+export function coverOf({ channels, places, places_examined }: Breakdown): string {
+  const all = channels.reduce((sum, { accepted }) => sum + accepted, 0)
+  const known = places.reduce((sum, { accepted }) => sum + accepted, 0)
+  if (all <= known) return 'All messages of the period, refunds subtracted.'
+  return `By ${count(known, 'message')} among the newest ${number(places_examined)}, refunds subtracted.`
+}
+
+/** The list of messages of a period with more filters. */
+export function listOf(unit: string, filters: Record<string, string> = {}): string {
+  return `/messages?${new URLSearchParams({ period: unit === 'hour' ? '48' : '720', ...filters })}`
+}
+
+/** A link for people who may read messages, to others the plain text. */
+export function Linked({ to, children }: { to: string; children: ComponentChildren }) {
+  return may('read') ? <a href={hrefOf(to)}>{children}</a> : children
+}
+
+/** Why messages of a period failed, and how they ended for each channel and country. */
+export function Breakdowns({ of, unit }: { of: Breakdown; unit: string }) {
+  const { channels, places, reasons } = of
+  return (
+    <>
+      {reasons.length > 0 && <Reasons of={of} unit={unit} />}
+      <section>
+        <h2 class="section">By channel</h2>
+        <Table
+          label="By channel"
+          columns={[
+            { name: 'Channel', kind: 'main', value: ({ channel }) => channelName(channel) },
+            ...outcomesOf<Breakdown['channels'][number]>(({ channel }) => ({ channel }), unit),
+          ]}
+          rows={channels}
+          keyOf={({ channel }) => channel}
+        />
+      </section>
+      <section>
+        <h2 class="section">By country</h2>
+        <Table
+          label="By country"
+          columns={[
+            { name: 'Country', kind: 'main', value: placeName },
+            { name: 'Channel', value: ({ channel }) => channelName(channel) },
+            ...outcomesOf<Place>(
+              ({ channel, code }) => ({ channel, ...(code && { search: `+${code}` }) }),
+              unit,
+            ),
+            {
+              name: 'Spent',
+              kind: 'number',
+              value: ({ credits }) => <Money credits={credits} />,
+            },
+          ]}
+          rows={places.slice(0, PLACES_SHOWN)}
+          keyOf={({ channel, code }) => `${channel} ${code}`}
+        />
+        <p class="small muted">
+          {coverOf(of)}
+          {places.length > PLACES_SHOWN &&
+            ` ${count(places.length - PLACES_SHOWN, 'more row')} with fewer messages.`}
+        </p>
+      </section>
+    </>
+  )
+}
+
+/** More countries than a person compares. */
+const PLACES_SHOWN = 20
+
+function placeName({ channel, code, country, is_shared }: Place): string {
+  if (channel === 'email') return 'E-mail addresses'
+  const name = `${countryName(country ?? 'ZZ')}${is_shared ? ' and others' : ''}`
+  return code ? `${name} (+${code})` : name
+}
+
+/** The columns of outcomes, each number with a link to its messages. */
+function outcomesOf<Row extends Outcomes>(
+  filterOf: (row: Row) => Record<string, string>,
+  unit: string,
+): Column<Row>[] {
+  const column = (name: string, key: keyof Outcomes, status: string): Column<Row> => ({
+    name,
+    kind: 'number',
+    value: (row) =>
+      row[key] === 0 ? (
+        '0'
+      ) : (
+        <Linked to={listOf(unit, { ...filterOf(row), ...(status && { status }) })}>
+          {number(row[key])}
+        </Linked>
+      ),
+  })
+  return [
+    column('Accepted', 'accepted', ''),
+    column('Delivered', 'delivered', 'delivered'),
+    { name: 'Share', kind: 'number', value: shareOf },
+    column('Failed', 'failed', 'failed'),
+    column('Canceled', 'canceled', 'canceled'),
+  ]
+}
+
+const REASONS_SHOWN = 10
+
+function Reasons({ of: { reasons, reasons_examined }, unit }: { of: Breakdown; unit: string }) {
+  const all = reasons.reduce((sum, one) => sum + one.count, 0)
+  return (
+    <section class="card">
+      <h2>Why messages failed</h2>
+      <ul class="bars">
+        {reasons.slice(0, REASONS_SHOWN).map(({ error_code, count: n }) => (
+          <li key={error_code}>
+            {error_code ? (
+              <Linked to={listOf(unit, { error_code })}>{error_code}</Linked>
+            ) : (
+              'Without a reason'
+            )}
+            <span>{number(n)}</span>
+            <progress max={all} value={n} aria-label={`${number(n)} of ${number(all)}`} />
+          </li>
+        ))}
+      </ul>
+      <p class="small muted">
+        {reasons.length > REASONS_SHOWN && `The ${REASONS_SHOWN} most frequent. `}
+        {`Among the newest ${number(reasons_examined)} failed or canceled messages of each channel.`}
+      </p>
+    </section>
+  )
+}
