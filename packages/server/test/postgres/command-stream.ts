@@ -80,6 +80,8 @@ const BEFORE: Record<string, readonly string[]> = {
   'bulks.rejected': ['bulks.send now'],
   // No message may be queued any more.
   'bulks.retry': ['workspaces.update_account without quiet hours', 'bulks.send now'],
+  // A delivery whose data is not erased.
+  'webhooks.retry': ['webhooks.test'],
   'templates.get': ['templates.create'],
   'templates.update': ['templates.create'],
   'templates.publish': ['templates.create'],
