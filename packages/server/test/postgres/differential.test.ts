@@ -24,6 +24,9 @@ const TIME_MAX_MS = 120_000 + COMMANDS * 400
 /** A wait consists of steps of this length, so that results of due work fall due within it. */
 const STEPS = 5
 
+/** The sweeper runs after this number of commands. */
+const SWEPT_EVERY = 50
+
 let chance: ReturnType<typeof seededChance>
 
 // Leases and due times use the simulated clock, and the storage's ids have their own source: the number of ids that a
@@ -52,8 +55,9 @@ afterAll(async () => {
   await receiver.close()
   await database.drop()
 })
-// Tokens and durations use the process's own clock.
-beforeEach(() => void vi.useFakeTimers({ toFake: ['Date', 'performance'] }))
+// Tokens and durations use the process's own clock. Intervals would sweep and look at moments of one engine.
+const REPLACED = ['Date', 'performance', 'setInterval', 'clearInterval'] as const
+beforeEach(() => void vi.useFakeTimers({ toFake: [...REPLACED] }))
 afterEach(() => void vi.useRealTimers())
 
 /** The header in which each webhook states the answer that it expects. */
@@ -101,6 +105,7 @@ async function play(database_url?: string) {
     // No two events are due at the same moment.
     await advance(7)
     for (let i = 0; command.do === 'wait' && i < STEPS; i++) await advance(command.ms / STEPS)
+    if (n % SWEPT_EVERY === 0) await world.dispatcher.sweep()
     if (command.do === 'grant') await world.grant({ id: command.workspace_id }, command.credits)
     if (command.do !== 'request') return { command }
     const { method, path, options } = command
