@@ -796,6 +796,12 @@ describe('one-time codes', () => {
         await expect(ask()).rejects.toMatchObject({ code: 'not_found' })
       }
     }
+    // A live key reads a test, and sends none of its codes.
+    const ofTest = await start(test)
+    await core.verifications.get(live, ofTest.verification_id)
+    await expect(core.verifications.resend(live, ofTest.verification_id, {})).rejects.toMatchObject(
+      { code: 'not_found' },
+    )
     expect(await core.verifications.list(stranger, {})).toMatchObject({ total: 0 })
     expect(await core.verifications.check(live, begun.verification_id, { code })).toMatchObject({
       status: 'approved',

@@ -29,7 +29,8 @@ export interface AudiencePart {
 }
 
 /** The contacts of one query: some milliseconds, and a few hundred kilobytes. */
-const PAGE = 500
+const PAGE_MAX = 500
+const PAGE_MIN = 100
 
 /** The contacts that one part reads at most, if few of them belong to the audience. */
 const READ_MAX = 5_000
@@ -52,8 +53,9 @@ export async function nextPart(
     suppressed: 0,
     no_address: 0,
   }
-  for (let scanned = 0; scanned < READ_MAX && part.contacts.length < size; scanned += PAGE) {
-    const page = { after: part.cursor, until, limit: PAGE }
+  const limit = Math.min(PAGE_MAX, Math.max(PAGE_MIN, size))
+  for (let scanned = 0; scanned < READ_MAX && part.contacts.length < size; scanned += limit) {
+    const page = { after: part.cursor, until, limit }
     const rows = await contacts.audience(workspace_id, filterOf(audience), page)
     const addresses = rows.flatMap((row) => keyOf(row, channel) ?? [])
     const found = await suppressions.of(workspace_id, addresses)
@@ -70,7 +72,7 @@ export async function nextPart(
       else if (suppressed.has(key)) part.suppressed += 1
       else part.contacts.push(row)
     }
-    if (rows.length < PAGE) {
+    if (rows.length < limit) {
       part.is_last = true
       return part
     }

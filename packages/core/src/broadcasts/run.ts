@@ -19,8 +19,8 @@ import { filterOf } from './audience.ts'
 import { planDepartures } from './departures.ts'
 import { type DraftedPart, type Mailing, nextDrafts, openMailing, requestOf } from './drafts.ts'
 
-/** Does the next step of a broadcast. Returns whether a further step may follow at once. */
-export type BroadcastStepper = (row: BroadcastRow) => Promise<boolean>
+/** Does the next step of a broadcast. Returns whether a further step may follow at once, or when its messages are sent. */
+export type BroadcastStepper = (row: BroadcastRow) => Promise<boolean | 'behind'>
 
 /** A broadcast that waits is tried again after this time, and one with a rate has its steps. */
 const STEPS_MS = 1_000
@@ -28,11 +28,14 @@ const STEPS_MS = 1_000
 /** The broadcasts of one round. */
 const ROUND_MAX = 1_000
 
+/** The messages of one step. Messages of others wait behind them for some 50 ms: there is one queue for all. */
+const STEP_MAX = 100
+
 /**
  * Further messages are accepted when at most this many of the last ones wait for their provider: so the queue stays short for
  * others, and a pause or a cancellation concerns all but a few messages.
  */
-const WAITING_MAX = LIMITS.broadcast_step / 2
+const WAITING_MAX = STEP_MAX / 2
 
 /** A step does not wait longer for the messages of the last one, some of which may be retried for hours. */
 const WAIT_MS = 60_000
@@ -60,7 +63,8 @@ export function startBroadcastWatch({
   const { storage, runtime } = parts
   const dueNow = (limit: number) => storage.read.broadcasts.due(runtime.now(), limit)
 
-  async function stepAll(isHeld: () => boolean): Promise<void> {
+  async function stepAll(isHeld: () => boolean): Promise<boolean> {
+    let isBehind = false
     const waiting = new Set<string>()
     let began_ms = runtime.elapsed()
     for (;;) {
@@ -70,17 +74,18 @@ export function startBroadcastWatch({
         began_ms = runtime.elapsed()
       }
       const due = (await dueNow(ROUND_MAX)).filter(({ id }) => !waiting.has(id))
-      if (due.length === 0) return
+      if (due.length === 0) return isBehind
       // One step of each in turn, so that a large broadcast does not delay a small one.
       for (const row of due) {
-        if (isHeld()) return
+        if (isHeld()) return false
         const { workspace_id, id: broadcast_id } = row
         // An error with one broadcast must not stop the others.
-        const goes_on = await step(row).catch((error) => {
+        const result = await step(row).catch((error) => {
           runtime.log.warn({ err: error, workspace_id, broadcast_id }, 'a broadcast waits')
           return false
         })
-        if (!goes_on) waiting.add(broadcast_id)
+        if (result !== true) waiting.add(broadcast_id)
+        if (result === 'behind') isBehind = true
       }
     }
   }
@@ -204,7 +209,8 @@ export function createBroadcastStepper(
   ): Promise<boolean> {
     const { cursor } = row
     const rate = paceOf(row)
-    const size = rate === null ? mailing.size : Math.ceil(rate / RATE_STEPS_A_MINUTE)
+    const size =
+      rate === null ? STEP_MAX : Math.min(STEP_MAX, Math.ceil(rate / RATE_STEPS_A_MINUTE))
     const part = await nextDrafts(parts, identity, mailing, { after: cursor, size })
     const { found, is_last } = part
     if (found.drafts.length === 0) {
@@ -295,7 +301,7 @@ export function createBroadcastStepper(
   return async (row) => {
     if (row.status === 'canceled') return cancelNext(row)
     if (row.status !== 'scheduled' && row.status !== 'running') return false
-    if (await isBehind(row)) return false
+    if (await isBehind(row)) return 'behind'
     const identity = await senderOf(row)
     if (!identity) {
       return pause(row, 'credential', 'Its API key or member may not send any more: resume it')

@@ -261,7 +261,7 @@ export const LIMITS = {
   broadcasts_open: 100,
   /** Messages in a minute. */
   broadcast_rate_max: 1_000_000,
-  /** Messages that one step of a broadcast accepts: they take some 10 ms, and requests of others wait meanwhile. */
+  /** Contacts whose messages are made at once: they take some 10 ms, and requests of others wait meanwhile. */
   broadcast_step: 500,
   /** The contacts whose messages a preview makes: more than that takes seconds. */
   broadcast_priced: 5_000,

@@ -10,6 +10,9 @@ export interface Watch {
 
 const EVERY_MS = 1_000
 
+/** After a round whose work waits for something short. */
+const SOON_MS = 50
+
 /** Only one server of a database works at a time. An error ends the round; the next one tries again. */
 export function startWatch({
   name,
@@ -27,17 +30,22 @@ export function startWatch({
   /** While it is paused, no work begins. Default: work begins at any time. */
   gate?: { readonly is_paused: boolean } | undefined
   isDue: () => Promise<boolean>
-  /** Reads what is due again, because another server may have done it until this one begins. Ends early while `isHeld`. */
-  work: (isHeld: () => boolean) => Promise<void>
+  /**
+   * Reads what is due again, because another server may have done it until this one begins. Ends early while `isHeld`. Resolves
+   * with true if more is to do in less than a second.
+   */
+  work: (isHeld: () => boolean) => Promise<unknown>
   /** The text of the log for an error. */
   failed: string
 }): Watch {
   let stopping = false
   let isLooking = false
   let last: Promise<void> = Promise.resolve()
-  const timer = setInterval(() => {
+  let soon: NodeJS.Timeout | undefined
+  const lookIfFree = () => {
     if (!isLooking) void look()
-  }, EVERY_MS).unref()
+  }
+  const timer = setInterval(lookIfFree, EVERY_MS).unref()
   const isHeld = () => stopping || gate?.is_paused === true
 
   async function lookNow(): Promise<void> {
@@ -46,7 +54,9 @@ export function startWatch({
     try {
       if (!(await isDue())) return
       const round = () => work(isHeld)
-      await (storage.alone ? storage.alone(name, round) : round())
+      const is_soon = await (storage.alone ? storage.alone(name, round) : round())
+      clearTimeout(soon)
+      if (is_soon === true) soon = setTimeout(lookIfFree, SOON_MS).unref()
     } catch (error) {
       log.warn({ err: error }, failed)
     } finally {
@@ -66,6 +76,7 @@ export function startWatch({
       stopping = true
       clearInterval(timer)
       await last
+      clearTimeout(soon)
     },
   }
 }
