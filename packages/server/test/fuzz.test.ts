@@ -18,7 +18,7 @@ import { useWorld } from './world.ts'
  *     SVC_FUZZ_SEED=42 SVC_FUZZ_OPERATIONS=100000 npx vitest run packages/server/test/fuzz.test.ts
  */
 const SEED = Number(process.env.SVC_FUZZ_SEED ?? 20_260_504)
-const ALL_REQUESTS = 16_000
+const ALL_REQUESTS = 18_000
 const REQUESTS = Number(process.env.SVC_FUZZ_OPERATIONS ?? (RUNS_ALL_CASES ? ALL_REQUESTS : 2_400))
 
 /** For a busy machine; an idle one needs a tenth. */

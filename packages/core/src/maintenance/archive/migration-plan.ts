@@ -3,7 +3,7 @@ import { migrationsOf } from '../../storage/migrations.ts'
 import type { DatabaseLoad } from './database.ts'
 import { openArchiveDatabase } from './open.ts'
 
-/** The rows a second, rounded down, of a million messages on two slow cores (PostgreSQL 15 and SQLite). */
+/** Assumed, not measured: the estimate tells seconds from hours. */
 const ROWS_A_SECOND = { index: 400_000, read: 300_000, rewrite: 100_000 }
 
 /** The work of a migration on one table. */
