@@ -165,7 +165,7 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (engine) => {
       expect([status, error_message]).toEqual(['failed', expect.stringContaining('••••••••••')])
     }
     const stored = await rowsOf(url)
-    expect(JSON.stringify(stored['parked_receipts'])).toContain('text:')
+    expect(JSON.stringify(stored.parked_receipts)).toContain('text:')
     const places = {
       rows: JSON.stringify(stored),
       archive: gunzipSync((await exported(url, { snapshot: true })).bytes).toString(),
