@@ -27,7 +27,7 @@ const NONE: SchemaChange = { tables: [], breaks: null, work: 'none' }
 
 const CREATE_TABLE = /^create (?:unlogged )?table (?:if not exists )?(\w+)/
 const CREATE_INDEX =
-  /^create (unique )?index (?:concurrently )?(?:if not exists )?(\w+) on (?:only )?(\w+)(?: using \w+)? ?\((.*?)\)(?: where .*)?$/
+  /^create (unique )?index (?:concurrently )?(?:if not exists )?(\w+) on (?:only )?(\w+)(?: using \w+)? ?\((.*)$/
 const ALTER_TABLE = /^alter table (?:only )?(\w+) (.+)$/
 const ADD_COLUMN = /^add (?:column )?(?:if not exists )?(\w+) (.+)$/
 const DROP_INDEX = /^drop index (?:concurrently )?(?:if exists )?(\w+)$/
@@ -96,11 +96,12 @@ function changeOf(text: string, made: Made): SchemaChange {
 }
 
 function newIndex(
-  [, unique, name, table = '', columns = '']: RegExpExecArray,
+  [, unique, name, table = '', definition = '']: RegExpExecArray,
   made: Made,
 ): SchemaChange {
   if (made.tables.has(table)) return NONE
   // Older servers write null into a new column, and a unique index permits many nulls.
+  const [columns = ''] = definition.split(/\)(?: where |$)/, 1)
   const isNew = columns.split(',').some((each) => made.columns.has(`${table}.${each.trim()}`))
   const breaks =
     unique && !isNew ? `the unique index ${name} may refuse rows of older servers` : null
@@ -123,7 +124,9 @@ function alteredTable([, table = '', action = '']: RegExpExecArray, made: Made):
     // A default of null only: an older server writes the default, so a unique index would refuse its second row.
     if (!/\bdefault\b/.test(definition)) made.columns.add(`${table}.${column}`)
     // PostgreSQL computes each value of a default that is no constant.
-    return { ...on, work: /\bdefault [^']*\(/.test(definition) ? 'rewrite' : 'none' }
+    const [, value = ''] = definition.split(/\bdefault /)
+    const [beforeText = ''] = value.split("'", 1)
+    return { ...on, work: beforeText.includes('(') ? 'rewrite' : 'none' }
   }
   if (/^alter (column )?\w+ set default /.test(action)) return on
   if (/^alter (column )?\w+ (set data )?type /.test(action)) {

@@ -19,7 +19,7 @@ function inlined(html: string): string {
   // Only `juice.juiceResources` fetches style sheets. Attributes such as `bgcolor` would show light colours in dark mode.
   const result = juice(marked, { applyAttributesTableElements: false })
   // A placeholder among attributes became an empty attribute.
-  const words = new RegExp(`${mark}(\\d+)_(?:="")?`, 'gi')
+  const words = new RegExp(`${mark}(\\d{1,6})_(?:="")?`, 'gi')
   return result.replace(words, (_, index) => placeholders[Number(index)] ?? '')
 }
 
