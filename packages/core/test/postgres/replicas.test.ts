@@ -200,7 +200,7 @@ it('starts without its replica, and without a right to see the stream', async ()
   await at(primary.url, 'create role reader login in role pg_read_all_data')
   ends.push(() => at(primary.url, 'drop role reader'))
   const url = urlOf(standby).replace('svc@', 'reader@')
-  const gone = 'postgres://nobody@127.0.0.1:1/svc'
+  const gone = 'postgres://svc@127.0.0.1:1/svc'
   const { storage } = await open({ replica_urls: [gone, url] })
   const states = () => (storage.replicas?.() ?? []).map(({ is_used }) => is_used)
   await expect.poll(states, slow).toEqual([false, true])
