@@ -10,6 +10,8 @@ const MARK = 'node_modules/.bootstrap'
 const isOld = Number(process.versions.napi) < 10
 const NATIVE = isOld ? 'better-sqlite3-12' : 'better-sqlite3'
 const INSTALL_LIMIT_MS = 20 * 60_000
+// Vitest 4.1 removes its cache when the lockfile has changed and then fails, because it does not create the folder again.
+const TEST_CACHE = 'node_modules/.experimental-vitest-cache'
 
 /** Whether `node_modules` matches the lockfile, the manifests and this version of Node. */
 export function isInstalled(packages) {
@@ -26,6 +28,7 @@ export async function install(packages) {
   print(`installing dependencies${isFirst ? ' (about a minute the first time)' : ''}…`)
   const start = Date.now()
   rmSync(MARK, { force: true })
+  rmSync(TEST_CACHE, { recursive: true, force: true })
   await installPackages()
   await makeNativeLoad(packages)
   writeFileSync(MARK, keyOf(packages))
