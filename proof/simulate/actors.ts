@@ -10,6 +10,7 @@ import {
   untilAnswered,
 } from './client.ts'
 import { elapsedMs, later } from './clock.ts'
+import { endCode, guess, sendCodeAgain, startCode } from './codes.ts'
 import { changeDomain } from './domains.ts'
 import { noteStatus } from './invariants/statuses.ts'
 import {
@@ -63,6 +64,18 @@ export function perform(stage: Stage, step: Step): void {
     case 'prices':
       world.trace(`the prices are ${JSON.stringify(PRICE_LISTS[step.which])}`)
       world.setPrices(step.which)
+      break
+    case 'code':
+      startCode(stage, step)
+      break
+    case 'guess':
+      guess(stage, step)
+      break
+    case 'codeAgain':
+      void sendCodeAgain(stage, step)
+      break
+    case 'codeEnd':
+      void endCode(stage, step)
       break
     case 'bulk':
       bulk(stage, step)

@@ -170,7 +170,7 @@ export async function post(stage: Stage, asked: Asked): Promise<void> {
     const wasUsable = domain?.usable.state
     const answer = await ask(stage, what, async (core) => {
       const options = { idempotency_key: asked.key }
-      if (world.door) {
+      if (world.door && asked.kind !== 'code') {
         const { body } = asked
         const request = { key: keyOf(place, asked), body, ...options }
         return world.door.call<object>('POST', asked.kind, request)
@@ -178,6 +178,9 @@ export async function post(stage: Stage, asked: Asked): Promise<void> {
       const identity = await identityOf(core, keyOf(place, asked))
       if (asked.kind === 'send') {
         return core.messages.send(identity, asked.body as never, options)
+      }
+      if (asked.kind === 'code') {
+        return core.verifications.start(identity, asked.body as never, options)
       }
       return core.messages.bulks.send(identity, asked.body as never, options)
     })
@@ -203,6 +206,8 @@ export async function post(stage: Stage, asked: Asked): Promise<void> {
       break
     }
     const { data } = answer.value
+    // A start while its code was sent a short time ago sends nothing.
+    const isUnsent = (data as { credits_used?: unknown }).credits_used === 0
     noteAnswer(stage, asked, data)
     if (
       !asked.isTest &&
@@ -213,7 +218,11 @@ export async function post(stage: Stage, asked: Asked): Promise<void> {
       assertWithinLimit(stage, place.id)
     }
     const isFirst =
-      !asked.isTest && !wasAnswered && asked.lost + asked.pending === 0 && !answer.value.replayed
+      !asked.isTest &&
+      !isUnsent &&
+      !wasAnswered &&
+      asked.lost + asked.pending === 0 &&
+      !answer.value.replayed
     const isUnusable = wasUsable === 'no' && domain?.usable.state === 'no' && !domain.isLost
     if (isFirst && isUnusable) {
       world.violate('only a verified domain is used', `${what} from ${domain.name}`)
@@ -230,14 +239,14 @@ export async function post(stage: Stage, asked: Asked): Promise<void> {
 }
 
 function optOutsOfSend({ kind, place, isTest, body }: Asked) {
-  if (kind !== 'send' || isTest) return []
+  if (kind === 'bulk' || isTest) return []
   return addressesOf(body).map((address) =>
     optOutOf(place, (body as { channel: string }).channel, address),
   )
 }
 
 function domainOfSend({ model }: Stage, { place, isTest, body }: Asked) {
-  const { from_address } = (body as { content: { from_address?: string } }).content
+  const { from_address } = (body as { content?: { from_address?: string } }).content ?? {}
   if (isTest || from_address === undefined) return undefined
   return model.domains.find((one) => one.place === place && from_address.endsWith(`@${one.name}`))
 }
@@ -247,7 +256,8 @@ function assertWithinLimit({ world, database }: Stage, workspace_id: string): vo
   if (spent > DAILY_LIMIT) world.violate('a daily limit is never exceeded', `${spent} spent`)
 }
 
-function noteAnswer({ world, model }: Stage, asked: Asked, data: object): void {
+function noteAnswer({ world, model }: Stage, asked: Asked, answer: object): void {
+  const { test_code = null, ...data } = answer as { test_code?: string }
   const bytes = JSON.stringify(data)
   const { message_id, messages } = data as {
     message_id?: string
@@ -259,8 +269,28 @@ function noteAnswer({ world, model }: Stage, asked: Asked, data: object): void {
   if (asked.answer === null) {
     asked.answer = bytes
     asked.ids = ids
-    for (const id of ids) model.statuses.set(id, { status: 'queued', isRefunded: false })
+    for (const id of ids) {
+      if (!model.statuses.has(id)) model.statuses.set(id, { status: 'queued', isRefunded: false })
+    }
+    if (asked.kind === 'code') noteCode(asked, data as { verification_id?: string })
   } else if (asked.answer !== bytes) {
     world.violate('an idempotent answer is stable', `${asked.key}: ${asked.answer} and ${bytes}`)
+  }
+
+  function noteCode({ place, isTest, body }: Asked, { verification_id: id = '' }): void {
+    world.trace(`code ${world.nameOf('v', id)}`)
+    if (model.verifications.has(id)) return
+    const counts = { approvals: 0, wrong: 0, lost: 0, guesses: 0 }
+    const { to, fallback = [] } = body as { to: string; fallback?: { to?: string }[] }
+    const addresses = [to, ...fallback.flatMap((one) => one.to ?? [])]
+    model.verifications.set(id, {
+      id,
+      place,
+      isTest,
+      addresses,
+      test_code,
+      ...counts,
+      isOver: false,
+    })
   }
 }

@@ -1,5 +1,6 @@
 import { FAULTS, FAULTS_AT_WORK } from '../stage/rules.ts'
 import { checkBegun, checkOutcomes } from './invariants/attempts.ts'
+import { checkCodes } from './invariants/codes.ts'
 import { checkCalls, checkLedger, checkMoney, checkPrices } from './invariants/credits.ts'
 import { checkEvents, checkPosts, checkRetries } from './invariants/deliveries.ts'
 import { checkLimits } from './invariants/limits.ts'
@@ -37,4 +38,5 @@ export function checkAll(stage: Stage): void {
   checkEvents(stage, messages)
   checkPosts(stage)
   checkPeople(stage)
+  checkCodes(stage, messages)
 }

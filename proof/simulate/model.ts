@@ -130,7 +130,7 @@ export interface Asked {
   isTest: boolean
   /** Whether the key is the one with a daily limit. */
   isLimited: boolean
-  kind: 'send' | 'bulk'
+  kind: 'send' | 'bulk' | 'code'
   key: string | undefined
   body: unknown
   /** The bytes of the first answer. */
@@ -148,9 +148,9 @@ export interface Asked {
 export function addressesOf(body: unknown): string[] {
   const { to, content } = body as {
     to: string | string[]
-    content: { cc?: string[]; bcc?: string[] }
+    content?: { cc?: string[]; bcc?: string[] }
   }
-  return [to, content.cc ?? [], content.bcc ?? []].flat()
+  return [to, content?.cc ?? [], content?.bcc ?? []].flat()
 }
 
 /** A payment at its provider. */
@@ -182,6 +182,24 @@ export interface Written {
   isAnswered: boolean
 }
 
+/** What a client knows of a one-time code. */
+export interface Verification {
+  id: string
+  place: number
+  isTest: boolean
+  /** Those of the person. */
+  addresses: readonly string[]
+  /** The code, for a test key. */
+  test_code: string | null
+  /** The answered approvals, the answered wrong codes that did not end it, and the calls that had no answer, of all that were made. */
+  approvals: number
+  wrong: number
+  lost: number
+  guesses: number
+  /** Whether it was approved or canceled, by an answer. */
+  isOver: boolean
+}
+
 export type Model = ReturnType<typeof createModel>
 
 /** What clients, operators, owners, providers and receivers know and did. */
@@ -203,6 +221,9 @@ export function createModel(
     places: places.map((place) => ({ ...place, frozen: createToggle(), limit: createToggle() })),
     hooks: hooks.map((hook) => ({ ...hook, secrets: new Set(hook.secrets) })),
     asked: [] as Asked[],
+    verifications: new Map<string, Verification>(),
+    /** The codes that people read, by message. */
+    codes: new Map<string, string>(),
     grants: [] as { place: number; id: string; credits: number; isAnswered: boolean }[],
     statuses: new Map<string, { status: string; isRefunded: boolean }>(),
     /** The acknowledged receipts of each message. */

@@ -180,6 +180,7 @@ function carry(name: ProviderName, job: SendJob, batch: Call[]): Promise<Outcome
   const latency = mixed(draw, 6) % 16 === 0 ? slow : usual
   const take = () => {
     one.copies += 1
+    readCode(job)
     const refused = new Set(call.listed.map(({ address }) => address))
     const taken = due.filter((address) => !refused.has(address))
     for (const address of taken) personOf(one, address).copies += 1
@@ -302,6 +303,13 @@ function listedOf(one: Carried, due: readonly string[], draw: number): Recipient
     if (kind < 8) return [{ ...error, type: 'retry' }]
     return [{ ...error, type: 'rejected', ...(kind === 9 && { suppress: 'bounce' as const }) }]
   })
+}
+
+/** A person reads the code in a message. In a call, the digits are read one by one. */
+function readCode({ message_id, content }: SendJob): void {
+  const { text = '' } = content as { text?: string }
+  const [digits] = /\d(?:, \d){3,9}|\b\d{4,10}\b/.exec(text) ?? []
+  if (digits) outside.model.codes.set(message_id, digits.replaceAll(', ', ''))
 }
 
 /** A recipient presses "spam". */

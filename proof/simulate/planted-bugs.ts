@@ -638,4 +638,48 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     ],
   },
+  {
+    name: 'code-right-again',
+    breaks: 'A one-time code is right as often as it is given.',
+    changes: [
+      {
+        file: 'rules/verify.ts',
+        find: "return { status: 'approved', changed: ended(row, 'approved', at), count }",
+        replace: "return { status: 'approved', changed: { ...row, updated_at: at }, count }",
+      },
+    ],
+  },
+  {
+    name: 'guesses-not-counted',
+    breaks: 'A code can be guessed without an end.',
+    changes: [
+      {
+        file: 'rules/verify.ts',
+        find: 'attempts: row.attempts + 1',
+        replace: 'attempts: row.attempts',
+      },
+    ],
+  },
+  {
+    name: 'expired-code-right',
+    breaks: 'A code is right after its time, until the sweeper looks.',
+    changes: [
+      {
+        file: 'rules/verify.ts',
+        find: "return status === 'pending' && at < expires_at",
+        replace: "return status === 'pending' && at.getTime() < expires_at.getTime() + 600_000",
+      },
+    ],
+  },
+  {
+    name: 'code-limit-off-by-one',
+    breaks: 'An address gets six codes in an hour.',
+    changes: [
+      {
+        file: 'rules/verify.ts',
+        find: 'const oldest = sent[max - 1]',
+        replace: 'const oldest = sent[max]',
+      },
+    ],
+  },
 ]

@@ -207,7 +207,8 @@ export async function runSeed(
       const left = database()
         .prepare(
           `select count(*) as count, min(due_at) as due_at from
-           (select due_at from message_queue union all select due_at from delivery_queue union all select expires_at from credit_holds)`,
+           (select due_at from message_queue union all select due_at from delivery_queue union all select expires_at from credit_holds
+            union all select fallback_at from verifications where fallback_at is not null and ended_at is null)`,
         )
         .get() as { count: number; due_at: number | null }
       const open = model.open + model.callbacks

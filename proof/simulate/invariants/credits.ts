@@ -109,6 +109,7 @@ export function checkPrices(
     .prepare("select held_delta from ledger_entries where ref_id = ? and kind = 'hold'")
     .pluck()
   for (const { ids, body, prices, kind, isTest } of model.asked) {
+    if (kind === 'code') continue
     const { channel, content } = body as { channel: MessageRow['channel']; content: object }
     const { text, audio_url } = content as { text?: string; audio_url?: string }
     for (const [i, id] of ids.entries()) {

@@ -1,9 +1,14 @@
+import { messagesWithCodes } from './codes.ts'
 import type { MessageRow, Stage } from './rows.ts'
 
 /** A 201 is on disk with its debit; one key, one message. */
-export function checkAnswers({ world, model }: Stage, messages: readonly MessageRow[]): void {
+export function checkAnswers(
+  { world, model, database }: Stage,
+  messages: readonly MessageRow[],
+): void {
   const byId = new Map(messages.map((row) => [row.id, row]))
-  const claimed = new Set<string>()
+  // The messages of a code are claimed by its verification, which another rule checks.
+  const claimed = messagesWithCodes({ database })
   const unclaimed = [0, 0]
   for (const asked of model.asked) {
     for (const id of asked.ids) {
@@ -19,8 +24,8 @@ export function checkAnswers({ world, model }: Stage, messages: readonly Message
       }
     }
     const size =
-      asked.kind === 'send' ? 1 : (asked.body as { recipients: unknown[] }).recipients.length
-    if (asked.ids.length === 0)
+      asked.kind === 'bulk' ? (asked.body as { recipients: unknown[] }).recipients.length : 1
+    if (asked.ids.length === 0 && asked.kind !== 'code')
       unclaimed[asked.place] = (unclaimed[asked.place] ?? 0) + asked.lost * size
     if (asked.key && asked.answer === null && asked.refusals.length === 0) {
       world.violate('nothing is stuck', `${asked.key} never got an answer`)
@@ -28,9 +33,11 @@ export function checkAnswers({ world, model }: Stage, messages: readonly Message
   }
   for (const [place, { id }] of model.places.entries()) {
     // The service's answers to STOP and START have no key and cost nothing.
+    // An erasure removes verifications, and their messages with them.
+    const isErased = (row: MessageRow) => row.erased_at !== null
     const isReply = (row: MessageRow) => row.api_key_id === null && row.credits_used === 0
     const more = messages.filter(
-      (row) => row.workspace_id === id && !claimed.has(row.id) && !isReply(row),
+      (row) => row.workspace_id === id && !claimed.has(row.id) && !isReply(row) && !isErased(row),
     ).length
     if (more > (unclaimed[place] ?? 0)) {
       world.violate(

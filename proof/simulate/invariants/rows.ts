@@ -25,6 +25,7 @@ export interface MessageRow {
   delivered_at: number | null
   duration_s: number | null
   recipients: string | null
+  erased_at: number | null
 }
 
 export interface RecipientRow {
