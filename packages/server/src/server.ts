@@ -259,7 +259,7 @@ async function openSmtp(
   const { openInlet } = await import('./compat/smtp/inlet.ts')
   const inlet = await openInlet({
     shared: { core: decodedOf(core), ...served },
-    settings: { ...settings, next_port },
+    settings: { ...settings, next_port, backlog: config.listen_backlog },
     log: logger,
     onMail: metrics?.onMail,
   })

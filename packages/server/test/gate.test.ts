@@ -45,6 +45,20 @@ const QUIET: Load = { requests: 1, delay_ms: 0 }
 const FULL: Load = { requests: 3, delay_ms: 0 }
 
 describe('the gate', () => {
+  it('answers what is kept, and lets sends wait, while its server accepts connections', async () => {
+    const { app, admits } = open(() => QUIET)
+    expect(await admits(SEND)).toBe(true)
+    app.server.emit('connection', new Socket())
+    let isSent = false
+    const sending = admits(SEND).then((isAdmitted) => {
+      isSent = isAdmitted
+    })
+    expect(await admits(HEALTH)).toBe(true)
+    expect(isSent).toBe(false)
+    await sending
+    expect(isSent).toBe(true)
+  })
+
   it('refuses under load, but never what is kept or asks for no endpoint', async () => {
     const { gate, admits } = open(() => FULL)
     expect(await admits(LIST)).toBe(false)

@@ -47,6 +47,7 @@ export function createGate(
 ): Gate {
   const loop = watchLoopDelay()
   const turns = createTurns()
+  app.server.on('connection', turns.noteConnection)
   app.addHook('onClose', async () => loop.stop())
   // One object for all requests, so that a check allocates nothing.
   const own = {
@@ -189,12 +190,22 @@ export function isShed(priority: Priority, load: Load, bounds: Load): boolean {
 const PER_TURN = 64
 
 /**
+ * How long requests wait, at most, while connections wait to be accepted. Node accepts one connection in each turn of the event
+ * loop (libuv since 1.45). If each turn also did the work of requests, the last of 3,000 connections would wait for seconds, and a
+ * health check behind it. A turn that only accepts takes about 0.1 ms, so this time is enough for some hundred connections;
+ * a longer time would let a client that connects without a pause slow all requests.
+ */
+const ACCEPTING_MAX_MS = 50
+
+/**
  * Lets requests begin in their order, a few in each turn of the event loop. Between two turns the process reads other
  * requests, and answers requests that wait for no turn (health). The wait for a turn measures the overload.
  */
 export interface Turns {
   /** Resolves when the request may begin; undefined if it may begin at once. */
   next(): Promise<void> | undefined
+  /** Notes that this turn accepted a connection. Its requests wait, because the next turn may accept one more. */
+  noteConnection(): void
   /** How long the latest request waited for its turn, in milliseconds. */
   readonly delay_ms: number
 }
@@ -217,8 +228,14 @@ export function createTurns({
   let waiting: Waiting[] = []
   /** In this turn; below `per_turn`, nothing waits. */
   let begun = 0
+  let begun_at = Number.NEGATIVE_INFINITY
+  let isAccepting = false
   let isScheduled = false
   let delay_ms = 0
+
+  function mayBegin(): boolean {
+    return !isAccepting || now() - begun_at >= ACCEPTING_MAX_MS
+  }
 
   function schedule(): void {
     if (isScheduled) return
@@ -228,23 +245,30 @@ export function createTurns({
 
   function turn(): void {
     isScheduled = false
-    const due = waiting.slice(0, per_turn)
-    waiting = waiting.slice(per_turn)
+    const due = mayBegin() ? waiting.slice(0, per_turn) : []
+    delay_ms = waiting[0] ? now() - waiting[0].since : 0
+    waiting = waiting.slice(due.length)
+    isAccepting = false
     begun = due.length
-    delay_ms = due[0] ? now() - due[0].since : 0
+    if (begun > 0) begun_at = now()
     for (const { begin } of due) begin()
     // More requests may wait. The next turn lets them begin, or finds none.
-    if (begun > 0) schedule()
+    if (begun > 0 || waiting.length > 0) schedule()
   }
 
   return {
     next() {
       schedule()
-      if (begun < per_turn) {
+      if (begun < per_turn && waiting.length === 0 && mayBegin()) {
+        if (begun === 0) begun_at = now()
         begun += 1
         return undefined
       }
       return new Promise((begin) => waiting.push({ since: now(), begin }))
+    },
+    noteConnection() {
+      isAccepting = true
+      schedule()
     },
     get delay_ms() {
       return delay_ms

@@ -764,7 +764,7 @@ const ROWS = {
       type: 'whole',
       summary: 'the maximum of connections that wait to be accepted',
       details:
-        'the maximum of connections that wait to be accepted; Linux allows at most `net.core.somaxconn`, and the service warns at start if that is less',
+        'the maximum of connections that wait to be accepted, on each port of HTTP and SMTP; Linux allows at most `net.core.somaxconn`, and the service warns at start if that is less',
       default: '4096',
       max: 65_535,
       example: '1024',

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
-import { afterEach, expect, it } from 'vitest'
+import { connect, Server } from 'node:net'
+import { afterEach, expect, it, vi } from 'vitest'
 import { type InletStageOptions, openInletStage } from './inlet-stage.ts'
 import { plainLogin, speak } from './smtp-client.ts'
 
@@ -8,6 +8,7 @@ type Stage = Awaited<ReturnType<typeof openInletStage>>
 
 let stage: Stage | null = null
 afterEach(async () => {
+  vi.restoreAllMocks()
   await stage?.close()
   stage = null
 })
@@ -25,6 +26,12 @@ async function open(options: InletStageOptions = {}) {
   }
   return { ...opened, account, key, visit }
 }
+
+it('listens with the maximum of waiting connections that is set', async () => {
+  const listen = vi.spyOn(Server.prototype, 'listen')
+  await open({ settings: { backlog: 2_000 } })
+  expect(listen.mock.calls).toContainEqual([0, '127.0.0.1', 2_000])
+})
 
 const HEAD = 'From: shop@svc.example\r\nTo: asha@example.com\r\nSubject: Hi\r\n\r\n'
 

@@ -24,6 +24,8 @@ export interface InletSettings extends InletDomains {
   addresses: readonly SmtpAddress[]
   /** Needed for each address that other machines can reach. */
   certificate: CertificateFiles | null
+  /** The maximum of connections that wait to be accepted; default: that of Node. */
+  backlog?: number | undefined
   /** Whether a port that is in use is replaced by the next free one. */
   next_port?: boolean | undefined
 }
@@ -104,7 +106,7 @@ export async function openInlet({
     for (const [index, server] of servers.entries()) {
       const { host, port, implicit_tls } = settings.addresses[index] as SmtpAddress
       const listen = async (at: number) => {
-        server.listen(at, host)
+        server.listen(at, host, settings.backlog)
         await once(server.server, 'listening')
       }
       await (settings.next_port ? atFreePort(port, listen) : listen(port))
