@@ -10,6 +10,7 @@ import { callsContract } from './storage/calls.contract.ts'
 import { cancelContract } from './storage/cancel.contract.ts'
 import { claimDeliveriesContract } from './storage/claim-deliveries.contract.ts'
 import { claimMessagesContract } from './storage/claim-messages.contract.ts'
+import { claimTurnsContract } from './storage/claim-turns.contract.ts'
 import { clockStepsContract } from './storage/clock-steps.contract.ts'
 import { contactsContract } from './storage/contacts.contract.ts'
 import { creditsContract } from './storage/credits.contract.ts'
@@ -93,6 +94,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('one-time codes', () => verificationsContract(open))
     describe('idempotency', () => idempotencyContract(open))
     describe('claimMessages', () => claimMessagesContract(open))
+    describe('claims of a backlog', () => claimTurnsContract(open))
     describe('messages that are claimed as they are queued', () => handOverContract(open))
     describe('deliveries that are claimed as they are queued', () =>
       handOverDeliveriesContract(open))

@@ -405,7 +405,7 @@ describe('SQLite alone', () => {
         lease_ms: 60_000,
         token: 'token',
         route: () => ({ provider: 'carrier', sender: null }),
-        onEarlyEnd() {
+        onLeft() {
           reports += 1
         },
       })

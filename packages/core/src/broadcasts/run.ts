@@ -28,7 +28,7 @@ const STEPS_MS = 1_000
 /** The broadcasts of one round. */
 const ROUND_MAX = 1_000
 
-/** The messages of one step. Messages of others wait behind them for some 50 ms: there is one queue for all. */
+/** The messages of one step. A step is one transaction, and on SQLite requests wait for its end. */
 const STEP_MAX = 100
 
 /**

@@ -13,10 +13,12 @@ function openLane({
   slots = 4,
   batch = 2,
   gate = { is_paused: false },
+  workspaceOf,
 }: {
   slots?: number
   batch?: number
   gate?: { is_paused: boolean }
+  workspaceOf?: Lane<string>['workspaceOf']
 } = {}) {
   const queue: string[] = []
   const ran: { items: string[]; claimed_ms: number }[] = []
@@ -39,17 +41,21 @@ function openLane({
   let offers = 0
   let claims = 0
   let onClaim:
-    | ((claims: number, onEarlyEnd?: () => void) => string[] | Promise<string[] | null>)
+    | ((
+        claims: number,
+        onLeft?: (workspaces: ReadonlySet<string> | null) => void,
+      ) => string[] | Promise<string[] | null>)
     | null = null
   let onDone: (() => void) | null = null
   const lane: Lane<string> = {
     name: 'messages',
+    ...(workspaceOf && { workspaceOf }),
     slots,
     batch,
-    claim: async (limit, onEarlyEnd) => {
+    claim: async (limit, onLeft) => {
       claims += 1
       limits.push(limit)
-      return (await onClaim?.(claims, onEarlyEnd)) ?? queue.splice(0, limit)
+      return (await onClaim?.(claims, onLeft)) ?? queue.splice(0, limit)
     },
     offer(limit) {
       offered.push(limit)
@@ -115,9 +121,9 @@ it('a claim that ends early leaves the lane behind, so that nothing overtakes ol
   const { running, onClaim, items } = openLane()
   await running.quiet()
   let room: unknown = 'not asked'
-  onClaim((claims, onEarlyEnd) => {
+  onClaim((claims, onLeft) => {
     if (claims === 1) {
-      onEarlyEnd?.()
+      onLeft?.(null)
       return ['a']
     }
     if (claims === 2) room = running.reserve(1)
@@ -784,6 +790,77 @@ describe('the moments of a lane', () => {
     await turns()
     expect(during[0]).toEqual([])
     expect(items()).toEqual(['old', 'new'])
+  })
+})
+
+describe('a lane that is behind with the items of one workspace', () => {
+  /** Rows `w`: an item of the workspace; `w/`: one that others may pass. */
+  const workspaceOf = (row: unknown) => (String(row).endsWith('/') ? null : String(row))
+
+  it('gives room to other workspaces, and works on their items at once', async () => {
+    const { running, queue, items, onClaim } = openLane({ slots: 100, batch: 10, workspaceOf })
+    await running.quiet()
+    let go = () => {}
+    onClaim(() => new Promise((resolve) => (go = () => resolve(null))))
+    queue.push('old')
+    running.queued(['a', 'b/'])
+    expect(['a', 'b', 'c'].map(running.isOpen)).toEqual([true, true, true])
+    await turn()
+    running.reserve(2, ['b', 'c'])?.handOver(['b1', 'c1'])
+    expect(items()).toEqual(['b1', 'c1'])
+    // This one may overtake an older item, so that it begins after the next claim.
+    running.reserve(1, ['a'])?.handOver(['a1'])
+    expect(items()).toEqual(['b1', 'c1'])
+    onClaim(() => [])
+    go()
+    await expect.poll(items).toEqual(['b1', 'c1', 'old', 'a1'])
+  })
+
+  it('gives none to those of which a full claim left items, nor to any if it does not know', async () => {
+    const { running, onClaim } = openLane({ slots: 100, batch: 1, workspaceOf })
+    await running.quiet()
+    let go = () => {}
+    onClaim(async (claims, onLeft) => {
+      if (claims > 3) return []
+      onLeft?.(claims === 1 ? new Set(['a']) : null)
+      if (claims === 3) await new Promise<void>((resolve) => (go = resolve))
+      if (claims === 2) {
+        running.queued(['b'])
+        expect(['a', 'b', 'c'].map(running.isOpen)).toEqual([false, false, true])
+        expect(running.reserve(1, ['c'])).not.toBeNull()
+        expect(running.reserve(2, ['c', 'a'])).toBeNull()
+        expect(running.reserve(1, ['c'])).toBeNull()
+      }
+      return ['x']
+    })
+    running.queued(['a'])
+    await expect.poll(() => ['a', 'b', 'c'].map(running.isOpen)).toEqual([false, false, false])
+    go()
+  })
+
+  it('keeps those of which items were queued while a claim looked', async () => {
+    const { running, onClaim } = openLane({ slots: 100, batch: 1, workspaceOf })
+    await running.quiet()
+    const seen: boolean[][] = []
+    onClaim((claims, onLeft) => {
+      if (claims === 1) running.queued(['b', 'c/'])
+      if (claims === 2) seen.push(['a', 'b', 'c'].map(running.isOpen))
+      if (claims > 2) return []
+      onLeft?.(new Set())
+      return ['x']
+    })
+    running.queued(['a'])
+    await expect.poll(() => seen).toEqual([[true, false, true]])
+    await expect.poll(() => ['a', 'b', 'c'].map(running.isOpen)).toEqual([true, true, true])
+  })
+
+  it('gives none after a failed claim', async () => {
+    const { running, onClaim } = openLane({ slots: 100, batch: 1, workspaceOf })
+    await running.quiet()
+    onClaim(() => Promise.reject(new Error('gone')))
+    running.queued(['a'])
+    await expect.poll(() => running.isOpen('c')).toBe(false)
+    expect(running.reserve(1, ['c'])).toBeNull()
   })
 })
 

@@ -5,14 +5,22 @@ import type { Telemetry } from '../runtime/telemetry.ts'
 import type { LaneEntry, Reservation } from '../storage/ports/hot.ts'
 
 /** One kind of background work: how to claim items and how to run them. */
-export interface Lane<Item, Terms = unknown> {
+export interface Lane<Item, Terms = unknown, Row = unknown> {
   name: 'messages' | 'deliveries'
   /** The maximum number of items in flight. */
   slots: number
   /** The maximum number of items of one claim; `CLAIM_GROWTH` times as many while full claims are slow. */
   batch: number
-  /** Calls `onEarlyEnd` when more items may be due although it returns fewer than `limit`. */
-  claim(limit: number, onEarlyEnd?: () => void): Promise<Item[]>
+  /**
+   * Calls `onLeft` when more items may be due, also if it returns fewer than `limit`, with the workspaces of those that newer
+   * items of the workspace must not overtake; null: any.
+   */
+  claim(limit: number, onLeft?: (workspaces: ReadonlySet<string> | null) => void): Promise<Item[]>
+  /**
+   * The workspace whose items must not overtake this queued row; null if each item may. Absent: the items of no workspace may
+   * overtake a queued row.
+   */
+  workspaceOf?(row: Row): string | null
   /** The terms on which a transaction claims at most `limit` items as it queues them. */
   offer(limit: number): Offer<Terms>
   /**
@@ -38,8 +46,9 @@ export interface Offer<Terms> {
   end(): void
 }
 
-export interface RunningLane<Item = unknown, Terms = unknown>
-  extends LaneEntry<Terms, Item, unknown> {
+export interface RunningLane<Item = unknown, Terms = unknown, Row = unknown>
+  extends LaneEntry<Terms, Item, Row> {
+  isOpen(workspaceId: string): boolean
   /** Claims now instead of at the next poll, because items may be due. */
   wake(): void
   /** Whether the last claim found nothing due and nothing is in flight. */
@@ -61,18 +70,22 @@ const SLOW_CLAIM_MS = 25
 const CLAIM_GROWTH = 4
 
 /** Claims and runs items until it is stopped. While the gate is paused, it claims nothing and has no room. */
-export function startLane<Item, Terms>(
-  lane: Lane<Item, Terms>,
+export function startLane<Item, Terms, Row>(
+  lane: Lane<Item, Terms, Row>,
   log: Log,
   telemetry?: Telemetry,
   gate: Pick<DispatchGate, 'is_paused'> = { is_paused: false },
-): RunningLane<Item, Terms> {
+): RunningLane<Item, Terms, Row> {
   /** The items in flight, and the room that is reserved for a claim or a transaction. */
   let inFlight = 0
   /** The items in flight that only wait until their results are stored. */
   let storing = 0
   /** Whether items that no claim holds may be due: until a claim finds fewer items than its limit. */
   let isBehind = true
+  /** The workspaces of such items that newer ones must not overtake; null: any. */
+  let waiting: Set<string> | null = null
+  /** Those of `waiting` whose items were queued since the last claim began. */
+  let queuedSince: Set<string> | null = null
   /** Whether such items were queued since the last claim began. */
   let hasQueued = true
   /** Whether the last claim took all items that were queued before it began. */
@@ -150,8 +163,9 @@ export function startLane<Item, Terms>(
     for (const { begin } of ready) begin()
   }
 
-  function noteClaim(isFull: boolean, took_ms: number): void {
+  function noteClaim(left: ReadonlySet<string> | null, isFull: boolean, took_ms: number): void {
     isCatchingUp = !isFull && !gate.is_paused
+    waiting = left && queuedSince && !gate.is_paused ? new Set([...left, ...queuedSince]) : null
     isBehind = !isCatchingUp || hasQueued
     if (isCatchingUp) taken = claims
     if (!isFull) size = lane.batch
@@ -167,21 +181,23 @@ export function startLane<Item, Terms>(
     if (gate.is_paused) beginHeld(Number.POSITIVE_INFINITY)
     if (limit <= 0) return sleep(POLL_MS)
     hasQueued = false
+    queuedSince = new Set()
     claims += 1
     inFlight += limit
     try {
       const claimed_ms = uptimeMs()
       const began = performance.now()
-      let isEarly = false
-      const onEarlyEnd = () => {
-        isEarly = true
+      let left: ReadonlySet<string> | null | undefined
+      const onLeft = (workspaces: ReadonlySet<string> | null) => {
+        left = workspaces
       }
-      const items = gate.is_paused ? [] : await lane.claim(limit, onEarlyEnd)
-      const isFull = isEarly || items.length === limit
+      const items = gate.is_paused ? [] : await lane.claim(limit, onLeft)
+      const isFull = left !== undefined || items.length === limit
+      if (left === undefined) left = isFull ? null : new Set()
       const took_ms = performance.now() - began
       telemetry?.claimed(lane.name, items.length, took_ms)
       inFlight -= limit - items.length
-      noteClaim(isFull, took_ms)
+      noteClaim(left, isFull, took_ms)
       launch(items, claimed_ms)
       if (isCatchingUp) beginHeld(claims)
       // A full batch means that more items are due.
@@ -190,6 +206,7 @@ export function startLane<Item, Terms>(
       inFlight -= limit
       isBehind = true
       isCatchingUp = false
+      waiting = null
       log.error({ err: error, lane: lane.name }, 'claiming failed')
       woken = false
       return sleep(FAULT_PAUSE_MS)
@@ -206,17 +223,33 @@ export function startLane<Item, Terms>(
     beginHeld(Number.POSITIVE_INFINITY)
   })()
 
-  function reserve(count: number): Reservation<Terms, Item> | null {
+  /** Whether no older items wait that these must not overtake. */
+  const isUpToDate = (workspaces?: readonly string[]) =>
+    !isBehind || (workspaces?.every((one) => waiting?.has(one) === false) ?? false)
+
+  /** Notes items that are queued and that no claim holds. */
+  function noteQueued(workspaces: readonly (string | null)[] | undefined): void {
+    for (const some of [waiting, queuedSince]) {
+      for (const one of workspaces ?? []) if (one !== null) some?.add(one)
+    }
+    if (workspaces) return
+    waiting = null
+    queuedSince = null
+  }
+
+  function reserve(count: number, workspaces?: readonly string[]): Reservation<Terms, Item> | null {
     // A claim needs slots too, because the held items wait for it.
     const slots = isBehind ? lane.slots - lane.batch : lane.slots
-    if (stopping || gate.is_paused || (isBehind && !isCatchingUp) || inFlight + count > slots) {
+    const mayPass = isUpToDate(workspaces)
+    if (stopping || gate.is_paused || !(mayPass || isCatchingUp) || inFlight + count > slots) {
       // The items that are queued now come first.
       if (!isBehind) isCatchingUp = false
       isBehind = true
+      noteQueued(workspaces)
       return null
     }
     const claimed_ms = uptimeMs()
-    const afterClaim = isBehind ? claims + (hasQueued ? 1 : 0) : 0
+    const afterClaim = mayPass ? 0 : claims + (hasQueued ? 1 : 0)
     const offer = lane.offer(count)
     inFlight += count
     quiet = false
@@ -242,7 +275,10 @@ export function startLane<Item, Terms>(
   return {
     wake,
     reserve,
-    queued() {
+    isOpen: (workspaceId) => isCatchingUp || isUpToDate([workspaceId]),
+    queued(rows) {
+      const { workspaceOf } = lane
+      noteQueued(workspaceOf && rows.map((row) => workspaceOf(row)))
       isBehind = true
       hasQueued = true
       wake()

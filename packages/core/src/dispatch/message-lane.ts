@@ -1,5 +1,6 @@
 import type { LookupResult, Outcome } from '../contract/outside/provider.ts'
 import { SANDBOX } from '../providers/installed.ts'
+import type { MessageRow } from '../rows/rows.ts'
 import type { ClaimedMessage, Route, Routed } from '../rules/claim.ts'
 import type { MessageClaim } from '../storage/ports/hot.ts'
 import { createInFlight, type InFlight, type LoadParts } from './in-flight.ts'
@@ -37,11 +38,13 @@ interface MessageLaneParts
   lease_ms?: number | undefined
 }
 
+type NewRow = Pick<MessageRow, 'workspace_id' | 'bulk_id'>
+
 /** Sends due messages and looks up messages whose result is not known. */
 export function messageLane({
   lease_ms = LEASE_MS,
   ...others
-}: MessageLaneParts): Lane<ClaimedMessage, MessageClaim> {
+}: MessageLaneParts): Lane<ClaimedMessage, MessageClaim, NewRow> {
   const { storage, runtime, routing } = others
   const call_max_ms = Math.min(CALL_MAX_MS, lease_ms / 2)
   const { connections, callsOf } = others
@@ -64,10 +67,11 @@ export function messageLane({
     name: 'messages',
     slots: SLOTS,
     batch: CLAIM_MAX,
-    claim: (limit, onEarlyEnd) =>
+    workspaceOf: ({ workspace_id, bulk_id }) => (bulk_id === null ? workspace_id : null),
+    claim: (limit, onLeft) =>
       storage.hot.claimMessages({
         ...termsOf(limit, claimRouter(routing, inFlight, new Map())),
-        onEarlyEnd,
+        onLeft,
       }),
     offer(limit) {
       const route = claimRouter(routing, inFlight, offered)

@@ -283,10 +283,20 @@ export function messageTables(d: Dialect) {
       /** The fencing token of the claim; null without a claim. */
       token: d.text(),
       attempt: d.int().notNull(),
+      /** Whether the message belongs to a bulk or a broadcast. */
+      is_bulk: d.boolean().notNull().default(false),
       /** The time since which it is unknown whether a provider has the message; null if this is known. */
       unknown_since: d.time(),
     },
-    (t) => [d.index('message_queue_due').on(t.due_at)],
+    (t) => [
+      d.index('message_queue_due').on(t.due_at),
+      // While more is due than a claim takes, this index gives each workspace its turn. A message that is handed over as it is
+      // queued is not in it.
+      d
+        .index('message_queue_waiting')
+        .on(t.workspace_id, t.is_bulk, t.due_at)
+        .where(sql`token is null`),
+    ],
   )
   const message_attempts = d.table(
     'message_attempts',

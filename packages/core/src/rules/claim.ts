@@ -136,14 +136,18 @@ export function isDueAtOnce({
 }
 
 /**
- * Queues new messages, and claims those that are due at once and have a provider. The suppressions of the recipients
- * were checked in the same transaction. Without `context` no message is claimed.
+ * Queues new messages, and claims those that are due at once, may be claimed and have a provider. The suppressions of the
+ * recipients were checked in the same transaction. Without `context` no message is claimed.
  */
-export function planQueue(messages: readonly MessageRow[], context: ClaimOfNew | null): QueuePlan {
+export function planQueue(
+  messages: readonly MessageRow[],
+  context: ClaimOfNew | null,
+  mayClaim: (message: MessageRow) => boolean = isDueAtOnce,
+): QueuePlan {
   const plan: QueuePlan = { queue: [], attempts: [], claimed: [], waiting: [] }
   for (const message of messages) {
     const queued = queuedRow(message)
-    const claim = context && isDueAtOnce(message) ? claimNew(message, queued, context) : null
+    const claim = context && mayClaim(message) ? claimNew(message, queued, context) : null
     plan.queue.push(claim?.queued ?? queued)
     if (claim) {
       plan.attempts.push(claim.attempt)
@@ -164,6 +168,7 @@ export function queuedRow(message: MessageRow): NewQueueRow {
     set_at: message.created_at,
     token: null,
     attempt: 0,
+    is_bulk: message.bulk_id !== null,
     unknown_since: null,
   }
 }

@@ -118,6 +118,7 @@ it('conserves the credits, refunds each share once, and moves each status forwar
               set_at: runtime.now(),
               token: null,
               attempt: 1,
+              is_bulk: false,
               unknown_since: null,
             },
           ],

@@ -58,6 +58,7 @@ function settled(
     set_at: AT,
     token,
     attempt: 1,
+    is_bulk: false,
     unknown_since: null,
     ...queue,
   }

@@ -31,6 +31,7 @@ function queuedRow(message: MessageRow, overrides: Partial<MessageQueueRow> = {}
     set_at: AT,
     token: 'mine',
     attempt: 1,
+    is_bulk: false,
     unknown_since: null,
     ...overrides,
   }

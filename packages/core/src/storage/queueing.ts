@@ -7,7 +7,7 @@ import {
   type SubscribedWebhook,
 } from '../rules/deliveries.ts'
 
-import type { Claim, LaneEntry, Lanes } from './ports/hot.ts'
+import type { Claim, LaneEntry, Lanes, MessageClaim } from './ports/hot.ts'
 
 /** The hand-over of the work that a transaction queues and claims. Exactly one of its functions is called, once. */
 export interface HandOver {
@@ -32,8 +32,11 @@ export function queueMessages(
   lane: Lanes['messages'] | undefined,
   steps: Steps,
 ): QueuePlan & HandOver {
-  const count = messages.filter(isDueAtOnce).length
-  return queueIn(lane, count, steps, (terms) => planQueue(messages, terms))
+  const mayClaim = (message: MessageRow) =>
+    isDueAtOnce(message) && (lane?.isOpen?.(message.workspace_id) ?? true)
+  const owners = messages.filter(mayClaim).map(({ workspace_id }) => workspace_id)
+  const planOn = (terms: MessageClaim | null) => planQueue(messages, terms, mayClaim)
+  return queueIn(lane, { count: owners.length, workspaces: owners }, steps, planOn)
 }
 
 /** Queues the deliveries of new events, and claims those for which the lane and their receivers have room. */
@@ -45,7 +48,9 @@ export function queueDeliveries(
 ): DeliveryQueuePlan & HandOver {
   const { length } = fanOut.deliveries
   paceTests(fanOut, lane)
-  return queueIn(lane, length, steps, (terms) => planDeliveryQueue(fanOut, webhooks, terms))
+  return queueIn(lane, { count: length }, steps, (terms) =>
+    planDeliveryQueue(fanOut, webhooks, terms),
+  )
 }
 
 function paceTests(
@@ -63,11 +68,11 @@ function paceTests(
 /** While the clock is in doubt nothing is claimed as it is queued, because a claim re-dates the queue first. */
 function queueIn<Terms, Item, Row, Plan extends { claimed: Item[]; waiting: Row[] }>(
   lane: LaneEntry<Terms, Item, Row> | undefined,
-  count: number,
+  { count, workspaces }: { count: number; workspaces?: readonly string[] },
   steps: Steps,
   planOn: (terms: Terms | null) => Plan,
 ): Plan & HandOver {
-  const reservation = count > 0 && !steps.isDoubtful() ? lane?.reserve(count) : null
+  const reservation = count > 0 && !steps.isDoubtful() ? lane?.reserve(count, workspaces) : null
   try {
     const plan = planOn(reservation?.terms ?? null)
     return {

@@ -28,7 +28,8 @@ export interface HotVerbs {
    */
   accept(requests: readonly AcceptRequest[]): Promise<AcceptResult[]>
   /**
-   * Leases due messages: no other claim gets them until the lease ends. Journals each attempt before the call. Checks
+   * Leases due messages: no other claim gets them until the lease ends. While more are due than a claim may take, half of it
+   * are the oldest ones, and in the other half each workspace has its turn: its bulk messages, and its others. Journals each attempt before the call. Checks
    * messages that waited against the suppressions again.
    *
    * The first claim, and each claim after the clock was set back, re-dates the messages and deliveries that were queued
@@ -93,7 +94,11 @@ export interface HotVerbs {
 
 /** The lanes of the process that dispatches. */
 export interface Lanes {
-  messages: LaneEntry<MessageClaim, ClaimedMessage, unknown>
+  messages: LaneEntry<
+    MessageClaim,
+    ClaimedMessage,
+    { workspace_id: string; bulk_id: string | null }
+  >
   deliveries: LaneEntry<
     ClaimOfNewDeliveries,
     ClaimedDelivery,
@@ -106,8 +111,11 @@ export interface LaneEntry<Terms, Item, Row> {
   /**
    * Reserves room for `count` items. Returns null if the lane has no room for all of them, or if older items may wait:
    * a claim then takes the items in their order.
+   * @param workspaces the workspaces of the items, if items of other workspaces may be older
    */
-  reserve(count: number): Reservation<Terms, Item> | null
+  reserve(count: number, workspaces?: readonly string[]): Reservation<Terms, Item> | null
+  /** Whether room may be reserved for items of that workspace, although older items of others may wait. */
+  isOpen?(workspaceId: string): boolean
   /** Reports durable rows that may be due and that no claim holds. */
   queued(rows: readonly Row[]): void
   /** When a new delivery about a test message is due; only in the lane of deliveries. */
@@ -162,8 +170,11 @@ export interface Claim {
 export interface MessageClaim extends Claim {
   /** Chooses the provider of a message. It is journalled with the attempt, before the call. */
   route(message: Routed): Route
-  /** Called when the claim ends before its limit although more messages may be due, because their contents are long. */
-  onEarlyEnd?: (() => void) | undefined
+  /**
+   * Called when more messages may be due, with the workspaces of those that belong to no bulk; null: of any workspace. A claim
+   * may end before its limit, because the contents are long.
+   */
+  onLeft?: ((workspaces: ReadonlySet<string> | null) => void) | undefined
 }
 
 /** Limits for each webhook and each workspace; the maps contain the exceptions. */

@@ -82,6 +82,7 @@ export function receivedMessageStore(
     set_at: present(created_at),
     token: null,
     attempt: 0,
+    is_bulk: false,
     unknown_since: null,
   })
 

@@ -1,4 +1,4 @@
-import type { MessageAttemptRow } from '../../../rows/rows.ts'
+import type { MessageAttemptRow, MessageQueueRow } from '../../../rows/rows.ts'
 import type { Tables } from '../../../rows/tables.ts'
 
 import {
@@ -9,6 +9,15 @@ import {
   type DueMessage,
   planClaim,
 } from '../../../rules/claim.ts'
+import {
+  type ClaimParts,
+  partsOf,
+  shareOf,
+  type Turns,
+  takeTurns,
+  WALK_MAX,
+  type Walk,
+} from '../../../rules/take-turns.ts'
 import type { Log } from '../../../runtime/runtime.ts'
 import type { MessageClaim } from '../../ports/hot.ts'
 import { type Clock, type ClockSteps, REDATED, REDATED_MAX, STEP_MIN_MS } from '../../queueing.ts'
@@ -17,7 +26,7 @@ import { type Database, statement, type Transaction } from '../engine/database.t
 import { insertInto, present, updateOf } from '../engine/rows.ts'
 import { findSuppressed } from './shared-rows.ts'
 
-type Due = Pick<DueMessage, (typeof CLAIMED_QUEUE_COLUMNS)[number]>
+type Due = Pick<MessageQueueRow, (typeof CLAIMED_QUEUE_COLUMNS)[number] | 'is_bulk'>
 
 /**
  * How long claims continue without re-dating after a re-dating failed; the time doubles with each failure. The first is
@@ -25,15 +34,72 @@ type Due = Pick<DueMessage, (typeof CLAIMED_QUEUE_COLUMNS)[number]>
  */
 const REDATE_AGAIN_MS = { first: 1_000, most: 30_000 }
 
+const DUE_COLUMNS = [...CLAIMED_QUEUE_COLUMNS, 'is_bulk'] as const
+
 /** Returns at least one row, which contains only the time when nothing is due. */
 const takeDue = statement<{ at: Date } & (Due | { message_id: null })>(
   'take_due_messages',
   `with due as (
-     select ${CLAIMED_QUEUE_COLUMNS.join(', ')} from message_queue
+     select ${DUE_COLUMNS.join(', ')} from message_queue
      where due_at <= ${present('$1')} and (token is null or $3::boolean)
      order by due_at limit $2 for update skip locked
    )
    select ${present('$1')} as at, due.* from (select 1) clock left join due on true`,
+)
+
+/** What a walk over the lines of workspaces looked into. */
+interface Walked {
+  /** The number of workspaces, and of those with due messages. */
+  visited: number
+  found: number
+  last_visited: string | null
+  last_found: string | null
+  lines: number
+}
+
+const WAITING = `q.token is null and q.due_at <= ${present('$1')}`
+
+/**
+ * The first due rows of each line of the workspaces after $2, until $3 workspaces with due rows: $4 rows divided among the lines.
+ * Returns at least one row, which contains only the facts if no row is found. `due_at` is in no condition of the walk, so
+ * that a workspace with many later messages costs one seek.
+ */
+const walkLines = statement<Walked & (Due | { message_id: null })>(
+  'walk_message_lines',
+  `with recursive walk(id, n) as (
+     (select q.workspace_id, 1 from message_queue q where q.token is null and q.workspace_id > $2
+      order by q.workspace_id limit 1)
+     union all
+     select next.workspace_id, walk.n + 1 from walk cross join lateral (
+       select q.workspace_id from message_queue q where q.token is null and q.workspace_id > walk.id
+       order by q.workspace_id limit 1
+     ) next where walk.n < ${WALK_MAX}
+   ),
+   found as materialized (
+     select id, n from walk
+     where exists (select 1 from message_queue q where q.workspace_id = walk.id and not q.is_bulk and ${WAITING})
+        or exists (select 1 from message_queue q where q.workspace_id = walk.id and q.is_bulk and ${WAITING})
+     order by n limit $3
+   ),
+   lines as materialized (
+     select found.id, found.n, kinds.is_bulk from found cross join (values (false), (true)) kinds(is_bulk)
+     where exists (select 1 from message_queue q where q.workspace_id = found.id and q.is_bulk = kinds.is_bulk and ${WAITING})
+   ),
+   due as (
+     select row_number() over () as place, taken.* from (
+       select q.* from lines cross join lateral (
+         select ${DUE_COLUMNS.map((name) => `q.${name}`).join(', ')} from message_queue q
+         where q.workspace_id = lines.id and q.is_bulk = lines.is_bulk and ${WAITING}
+         order by q.due_at limit greatest(1, $4::int / (select count(*) from lines)) for update of q skip locked
+       ) q
+     ) taken
+   )
+   select facts.*, due.* from (
+     select (select count(*)::int from walk) as visited, (select count(*)::int from found) as found,
+       (select id from walk order by n desc limit 1) as last_visited,
+       (select id from found order by n desc limit 1) as last_found,
+       (select count(*)::int from lines) as lines
+   ) facts left join due on true order by due.place`,
 )
 
 const readMessages = statement<Omit<DueMessage, keyof Due> & { id: string }>(
@@ -71,6 +137,9 @@ export function prepareClaimMessages(
     redate: ReturnType<typeof prepareRedate>
   },
 ) {
+  /** The workspace after which the next walk begins; '' for the first. */
+  let last = ''
+  let is_odd = false
   let redate_from_ms = Number.NEGATIVE_INFINITY
   let redate_again_ms = REDATE_AGAIN_MS.first
   const lease = updateOf('lease_messages', t.message_queue, {
@@ -97,6 +166,38 @@ export function prepareClaimMessages(
     return stillTakesOver ? due : due.filter(({ token }) => token === null)
   }
 
+  /** Looks into the lines of the next workspaces, until enough of them have due messages. */
+  async function walk(
+    tx: Transaction,
+    now: Date | null,
+    parts: ClaimParts,
+  ): Promise<Walk<Due> & { end: string }> {
+    const found = await tx.rows(walkLines, now, last, parts.workspaces, parts.walked)
+    const [walked] = found
+    const isCut = walked !== undefined && walked.found === parts.workspaces
+    const isLong = walked !== undefined && walked.visited === WALK_MAX
+    return {
+      end: (isCut ? walked.last_found : isLong ? walked.last_visited : null) ?? '',
+      rows: found.flatMap((row) => (row.message_id === null ? [] : row)),
+      share: shareOf(parts, walked?.lines ?? 0),
+      is_whole: last === '' && !isCut && !isLong,
+    }
+  }
+
+  /** The next rows, of which none is left if there are fewer than the limit, and the end of the walk. */
+  async function nextOf(
+    tx: Transaction,
+    claim: MessageClaim,
+  ): Promise<Turns<Due> & { end: string }> {
+    const { limit } = claim
+    const oldest = await dueOf(tx, claim)
+    if (oldest.length < limit) return { taken: oldest, left: new Set(), end: '' }
+    const parts = partsOf(limit, !is_odd)
+    const lines = await walk(tx, clock.now(claim.now), parts)
+    const turns = takeTurns(oldest, lines, { limit, walked: parts.walked })
+    return { ...turns, end: lines.end }
+  }
+
   /** Re-dates rows that were dated while the clock was ahead. The claim succeeds even if this fails. */
   async function redateQueued(claim: MessageClaim): Promise<void> {
     if (!steps.isDoubtful() || clock.elapsed(claim) < redate_from_ms) return
@@ -115,12 +216,13 @@ export function prepareClaimMessages(
     }
   }
 
-  function take(claim: MessageClaim): Promise<ClaimedMessage[]> {
-    return database.transact(async (tx) => {
+  async function take(claim: MessageClaim): Promise<ClaimedMessage[]> {
+    const { claimed, left, end, isFull } = await database.transact(async (tx) => {
       const now = clock.now(claim.now)
-      const due = await dueOf(tx, claim)
-      if (due.length === 0) return []
-      const found = await readDue(tx, due)
+      const { taken, left, end } = await nextOf(tx, claim)
+      const isFull = taken.length === claim.limit
+      if (taken.length === 0) return { claimed: [], left, end, isFull }
+      const found = await readDue(tx, taken)
       const { waited, interrupted } = claimLookups(found, claim.now)
       const plan = planClaim(found, {
         now: claim.now,
@@ -131,8 +233,15 @@ export function prepareClaimMessages(
       })
       tx.write(lease, plan.leases, now, claim.lease_ms)
       tx.write(journal, plan.attempts)
-      return plan.claimed
+      return { claimed: plan.claimed, left, end, isFull }
     })
+    // A transaction that failed or is repeated has moved nothing.
+    last = end
+    if (isFull) {
+      is_odd = !is_odd
+      claim.onLeft?.(left)
+    }
+    return claimed
   }
 
   return async (claim: MessageClaim): Promise<ClaimedMessage[]> => {

@@ -8,6 +8,16 @@ import {
   type DueMessage,
   planClaim,
 } from '../../../rules/claim.ts'
+import {
+  type ClaimParts,
+  type InLine,
+  partsOf,
+  shareOf,
+  type Turns,
+  takeTurns,
+  WALK_MAX,
+  type Walk,
+} from '../../../rules/take-turns.ts'
 import type { Log } from '../../../runtime/runtime.ts'
 import type { MessageClaim } from '../../ports/hot.ts'
 import { type ClockSteps, REDATED, REDATED_MAX, STEP_MIN_MS } from '../../queueing.ts'
@@ -44,16 +54,32 @@ export function prepareClaimMessages(
     ...CLAIMED_QUEUE_COLUMNS.map((name) => [name, queue[name] as Column] as const),
     ...CLAIMED_MESSAGE_COLUMNS.map((name) => [name, message[name] as Column] as const),
   ]
-  const findDue = connection
+  const findOldest = connection.prepare(
+    `select message_id, workspace_id, is_bulk from message_queue
+     where due_at <= $now and (token is null or $takes_over) order by due_at limit $limit`,
+  )
+  const nextWorkspace = connection
+    .prepare('select min(workspace_id) from message_queue where token is null and workspace_id > ?')
+    .pluck()
+  const ofLine = `from message_queue
+    where token is null and workspace_id = $workspace and is_bulk = $bulk and due_at <= $now`
+  const isDueIn = connection.prepare(`select 1 ${ofLine} limit 1`).pluck()
+  const firstOf = connection.prepare(
+    `select message_id, workspace_id, is_bulk ${ofLine} order by due_at limit $limit`,
+  )
+  const readDue = connection
     .prepare(
       `select ${CLAIMED_QUEUE_COLUMNS.map((name) => `q.${name}`).join(', ')},
          ${CLAIMED_MESSAGE_COLUMNS.map((name) => `m.${name}`).join(', ')}
        from message_queue q join messages m on m.workspace_id = q.workspace_id and m.id = q.message_id
-       where q.due_at <= $now and (q.token is null or $takes_over) order by q.due_at limit $limit`,
+       where q.message_id = ?`,
     )
     .raw()
   const decode = decoder(columns)
   const content = columns.findIndex(([name]) => name === 'content')
+  /** The workspace after which the next walk begins; '' for the first. */
+  let last = ''
+  let is_odd = false
   const lease = updateOf(connection, t.message_queue, {
     key: ['message_id'],
     set: ['due_at', 'set_at', 'token', 'attempt'],
@@ -77,6 +103,43 @@ export function prepareClaimMessages(
     })
   }
 
+  /** Looks into the lines of the next workspaces, until enough of them have due messages. */
+  function walk(now: number, parts: ClaimParts): Walk<InLine> {
+    const lines: { workspace: string; bulk: number }[] = []
+    const start = last
+    let workspaces = 0
+    let workspace: string | null = last
+    for (let i = 0; i < WALK_MAX && workspaces < parts.workspaces; i++) {
+      workspace = nextWorkspace.get(workspace) as string | null
+      if (workspace === null) break
+      const due = LINES.filter((bulk) => isDueIn.get({ workspace, bulk, now }))
+      for (const bulk of due) lines.push({ workspace, bulk })
+      if (due.length > 0) workspaces += 1
+    }
+    const share = shareOf(parts, lines.length)
+    last = workspace ?? ''
+    return {
+      rows: lines.flatMap((line) => firstOf.all({ ...line, now, limit: share }).map(inLine)),
+      share,
+      is_whole: start === '' && workspace === null,
+    }
+  }
+
+  /** The next rows, of which none is left if there are fewer than the limit. */
+  function findDue(claim: MessageClaim): Turns<InLine> {
+    const { limit } = claim
+    const now = claim.now.getTime()
+    const takes_over = steps.takesOver(claim) ? 1 : 0
+    const oldest = findOldest.all({ now, takes_over, limit }).map(inLine)
+    if (oldest.length < limit) {
+      last = ''
+      return { taken: oldest, left: new Set() }
+    }
+    is_odd = !is_odd
+    const parts = partsOf(limit, is_odd)
+    return takeTurns(oldest, walk(now, parts), { limit, walked: parts.walked })
+  }
+
   /** The providers of interrupted attempts; the keys of this map are message ids. */
   function findProviders(interrupted: readonly DueMessage[]): Map<string, string> {
     return new Map(
@@ -93,17 +156,21 @@ export function prepareClaimMessages(
     const { now, limit, lease_ms, token, route } = claim
     steps.saw(now, claim.elapsed_ms, claim.elapsed_ms)
     if (steps.isDoubtful()) redateQueued(now)
-    const takes_over = steps.takesOver(claim) ? 1 : 0
+    const { taken, left } = findDue(claim)
     const due: DueMessage[] = []
     let contents = 0
-    for (const row of findDue.iterate({ now: now.getTime(), takes_over, limit })) {
-      const values = row as unknown[]
+    let read = 0
+    for (const { message_id } of taken) {
+      read += 1
+      const values = readDue.get(message_id) as unknown[] | undefined
+      if (!values) continue
       due.push(decode(values) as unknown as DueMessage)
       contents += String(values[content]).length
-      if (contents < CONTENTS_MAX) continue
-      claim.onEarlyEnd?.()
-      break
+      if (contents >= CONTENTS_MAX) break
     }
+    // After an early end, more messages may be due than were found.
+    if (contents >= CONTENTS_MAX) claim.onLeft?.(read < taken.length ? null : left)
+    else if (taken.length === limit) claim.onLeft?.(left)
     if (due.length === 0) return []
     const { waited, interrupted } = claimLookups(due, now)
     const plan = planClaim(due, {
@@ -118,6 +185,14 @@ export function prepareClaimMessages(
     for (const attempt of plan.attempts) journal(attempt)
     return plan.claimed
   }
+}
+
+/** The lines of a workspace: `is_bulk` as it is stored. */
+const LINES = [0, 1] as const
+
+function inLine(row: unknown): InLine {
+  const { message_id, workspace_id, is_bulk } = row as InLine
+  return { message_id, workspace_id, is_bulk: Boolean(is_bulk) }
 }
 
 interface QueuedMessage {

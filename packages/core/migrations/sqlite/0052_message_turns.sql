@@ -1,0 +1,2 @@
+ALTER TABLE `message_queue` ADD `is_bulk` integer DEFAULT false NOT NULL;--> statement-breakpoint
+CREATE INDEX `message_queue_waiting` ON `message_queue` (`workspace_id`,`is_bulk`,`due_at`) WHERE token is null;
