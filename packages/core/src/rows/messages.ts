@@ -32,7 +32,8 @@ export interface StatusCallback extends StatusCallbackRequest {
 }
 
 /** The periods for which messages are counted. */
-export type CountUnit = 'all' | 'day' | 'hour'
+export const COUNT_UNITS = ['all', 'day', 'hour'] as const
+export type CountUnit = (typeof COUNT_UNITS)[number]
 
 /** A status in counts: the messages that a request canceled are counted apart from those that failed. */
 export type CountedStatus = MessageStatus | 'canceled'
@@ -156,14 +157,17 @@ export function messageTables(d: Dialect) {
         .where(sql`error_code <> 'canceled'`),
     ],
   )
-  /** The stored numbers of a workspace's messages. A count for each list would cost more with a longer history. */
+  /**
+   * The stored numbers of a workspace's messages. A count for each list would cost more with a longer history. A number is the sum of
+   * the rows of its period; one of them may be negative.
+   */
   const message_counts = d.table(
     'message_counts',
     {
       workspace_id: d.text().notNull(),
       /** The length of the period (UTC) in which the counted messages were created. */
       unit: d.text().$type<CountUnit>().notNull(),
-      /** The start of the period; 1970 for `all`. */
+      /** The start of the period, 1970 for `all`; later by `OF_SETTLEMENTS_MS` in the rows of settlements on PostgreSQL. */
       since: d.time().notNull(),
       channel: d.text().$type<Channel>().notNull(),
       status: d.text().$type<CountedStatus>().notNull(),

@@ -25,6 +25,12 @@ export interface CountChange {
 }
 
 /**
+ * On PostgreSQL, settlements add to rows of their own, whose `since` is this much after the start of the period. The count of a
+ * period is the sum of its rows.
+ */
+export const OF_SETTLEMENTS_MS = 1
+
+/**
  * The sums for each key, without zeros. They are sorted by key, because transactions that lock in one order cannot
  * deadlock. A message counts in the hour and the day (UTC) of its creation, and in the whole history.
  */
@@ -57,6 +63,18 @@ export function countRemoved(
     const { count, test_count } = change
     return { ...change, count: -count, test_count: 0 - test_count, first_id: null, last_id: null }
   })
+}
+
+/** Whether rows of a period count no message. */
+export function isWithoutMessages(
+  rows: readonly Pick<CountChange, 'channel' | 'status' | 'count' | 'test_count'>[],
+): boolean {
+  const sums = new Map<string, [count: number, tests: number]>()
+  for (const { channel, status, count, test_count } of rows) {
+    const [n, tests] = sums.get(`${channel} ${status}`) ?? [0, 0]
+    sums.set(`${channel} ${status}`, [n + count, tests + test_count])
+  }
+  return [...sums.values()].every(([n, tests]) => n === 0 && tests === 0)
 }
 
 function created({

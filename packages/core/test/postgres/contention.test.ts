@@ -153,6 +153,24 @@ describe('a lock of another session', () => {
     expect(await bench.account(id)).toMatchObject({ balance: SMS_PRICE })
   })
 
+  it('on the counts of settlements delays no accept, and the other way round', async () => {
+    const id = await bench.workspace(2)
+    const message = await bench.queued(id)
+    await bench.callback(message, 'sent')
+    const lockCounts = (of: 'settlements' | 'accepts') =>
+      other.query(
+        `select 1 from message_counts where extract(milliseconds from since) ${of === 'accepts' ? '=' : '<>'} 0 for update`,
+      )
+    expect((await lockCounts('settlements')).rowCount).toBe(6)
+    expect(await bench.accept(bench.make.send(id))).toEqual({ outcome: 'accepted' })
+    await other.query('rollback; begin')
+    expect((await lockCounts('accepts')).rowCount).toBe(3)
+    expect(await bench.callback(message, 'delivered')).toBe(true)
+    const { messages } = bench.storage.read
+    expect(await messages.count(id, { status: 'queued' })).toBe(1)
+    expect(await messages.count(id, { status: 'delivered' })).toBe(1)
+  })
+
   it('queues no delivery for a webhook that is being removed', async () => {
     const id = await bench.workspace(1)
     const webhook = await bench.webhook(id)

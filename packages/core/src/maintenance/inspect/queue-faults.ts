@@ -1,3 +1,4 @@
+import { COUNT_UNITS } from '../../rows/messages.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { QueueFaults } from './facts.ts'
 
@@ -31,12 +32,17 @@ function countsDiffer({ startOf }: Snapshot): string {
       union all select 'day', workspace_id, ${startOf('day', 'since')}, channel, status, n, tests, first_id, last_id
       from hours
       union all select 'all', workspace_id, ${startOf('all', 'since')}, channel, status, n, tests, null, null from hours),
+    stored as (${COUNT_UNITS.map(
+      (unit) => `
+      select workspace_id, unit, ${startOf(unit, 'since')} as since, channel, status, count as n, test_count as tests,
+        first_id, last_id from message_counts where unit = '${unit}'`,
+    ).join(' union all ')}),
     kept as (
       select workspace_id, unit, since, min(first_id) as first_id, max(last_id) as last_id
-      from message_counts where unit <> 'all' group by 1, 2, 3)
+      from stored where unit <> 'all' group by 1, 2, 3)
     select count(*) as n from (
       select workspace_id, channel, status from (
-        select workspace_id, unit, since, channel, status, count as n, test_count as tests from message_counts
+        select workspace_id, unit, since, channel, status, n, tests from stored
         union all select workspace_id, unit, since, channel, status, -n, -tests from found) both_ways
       group by workspace_id, unit, since, channel, status having sum(n) <> 0 or sum(tests) <> 0
       union

@@ -1,9 +1,14 @@
-import { and, asc, eq, gt, gte, inArray, isNull, lt, lte, ne, or, type SQL, sql } from 'drizzle-orm'
+import { and, asc, between, eq, gt, gte, inArray, isNull, lt, lte, ne, or, sql } from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
 import type { Db } from '../../rows/dialect.ts'
 import type { MessageRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
-import { countRemoved } from '../../rules/count-changes.ts'
+import {
+  type CountChange,
+  countRemoved,
+  isWithoutMessages,
+  OF_SETTLEMENTS_MS,
+} from '../../rules/count-changes.ts'
 import { idFloor, timeOfId } from '../../runtime/runtime.ts'
 import { fileStore } from './files.ts'
 import { filledUp, type StoreDialect } from './queries.ts'
@@ -166,28 +171,41 @@ export function historyStore(db: Db, tables: Tables, dialect: StoreDialect) {
 
   /** Takes messages out of the totals, and removes the totals of periods that have no messages left. */
   async function uncount(gone: readonly FinishedMessage[]): Promise<void> {
-    const periods = new Map<string, SQL | undefined>()
+    const key = [counts.workspace_id, counts.unit, counts.since, counts.channel, counts.status]
+    const periods = new Map<string, CountChange>()
     // In the order of the keys, as in a settlement.
     for (const change of countRemoved(gone)) {
-      const { workspace_id, unit, since, channel, status, count, test_count } = change
+      await db
+        .insert(counts)
+        .values(change)
+        .onConflictDoUpdate({
+          target: key,
+          set: {
+            count: sql`${counts.count} + excluded.count`,
+            test_count: sql`${counts.test_count} + excluded.test_count`,
+          },
+        })
+      const { unit, since } = change
+      if (unit !== 'all') periods.set(`${unit} ${since.toISOString()}`, change)
+    }
+    for (const { workspace_id, unit, since } of periods.values()) {
       const period = and(
         eq(counts.workspace_id, workspace_id),
         eq(counts.unit, unit),
-        eq(counts.since, since),
+        between(counts.since, since, new Date(since.getTime() + OF_SETTLEMENTS_MS)),
       )
-      await db
-        .update(counts)
-        .set({
-          count: sql`${counts.count} + ${count}`,
-          test_count: sql`${counts.test_count} + ${test_count}`,
-        })
-        .where(and(period, eq(counts.channel, channel), eq(counts.status, status)))
-      if (unit !== 'all') periods.set(`${unit} ${since.toISOString()}`, period)
-    }
-    for (const period of periods.values()) {
-      const left = db.select({ count: counts.count }).from(counts)
-      if ((await left.where(and(period, ne(counts.count, 0))).limit(1)).length > 0) continue
-      await db.delete(counts).where(and(period, eq(counts.count, 0), eq(counts.test_count, 0)))
+      const rows = await locked(
+        db
+          .select()
+          .from(counts)
+          .where(period)
+          .orderBy(...key),
+      )
+      if (!isWithoutMessages(rows)) continue
+      for (const row of rows) {
+        const [mine, at] = [eq(counts.channel, row.channel), eq(counts.since, row.since)]
+        await db.delete(counts).where(and(period, at, mine, eq(counts.status, row.status)))
+      }
     }
   }
 

@@ -3,7 +3,13 @@ import type { Channel } from '../../contract/resources/messages.ts'
 import type { Db } from '../../rows/dialect.ts'
 import type { CountedStatus } from '../../rows/messages.ts'
 import type { Tables } from '../../rows/tables.ts'
-import { dividedTime, type PartOfHour, type PeriodRange } from '../../rules/count-changes.ts'
+import {
+  dividedTime,
+  HOUR_MS,
+  hourOf,
+  type PartOfHour,
+  type PeriodRange,
+} from '../../rules/count-changes.ts'
 
 /** Filters of a list. Bounds are inclusive. */
 export interface MessageFilter {
@@ -49,7 +55,11 @@ export function messageTotals(db: Db, { message_counts: counts, messages: t }: T
       before ? lt(counts.since, before) : undefined,
     )
   const ofHour = (workspaceId: string, { hour }: PartOfHour) =>
-    and(eq(counts.workspace_id, workspaceId), eq(counts.unit, 'hour'), eq(counts.since, hour))
+    ofRange(workspaceId, {
+      unit: 'hour',
+      from: hour,
+      before: new Date(hour.getTime() + HOUR_MS),
+    })
 
   /** SQL: the number of messages of a part of an hour, counted among the ids of this hour. */
   function countedPart(workspaceId: string, part: PartOfHour, filter: MessageFilter): SQL {
@@ -134,9 +144,9 @@ export function messageTotals(db: Db, { message_counts: counts, messages: t }: T
         .from(sql`(${sql.join(ranges, sql` union all `)}) period`)
         .groupBy(sql`channel, status`)
     },
-    /** The numbers of messages for each period, channel and status. */
+    /** The numbers of messages for each period, channel and status; a period may have several. */
     async since(workspaceId: string, { unit, from }: { unit: 'day' | 'hour'; from: Date }) {
-      return db
+      const found = await db
         .select({
           since: counts.since,
           channel: counts.channel,
@@ -147,6 +157,7 @@ export function messageTotals(db: Db, { message_counts: counts, messages: t }: T
         .from(counts)
         .where(ofRange(workspaceId, { unit, from, before: null }))
         .groupBy(counts.since, counts.channel, counts.status)
+      return found.map((one) => ({ ...one, since: hourOf(one.since) }))
     },
     /** The number of messages that a filter by kind and dates selects. */
     async exact(workspaceId: string, filter: MessageFilter): Promise<number> {

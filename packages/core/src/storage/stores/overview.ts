@@ -319,17 +319,15 @@ export function overviewStore(db: Db, tables: Tables) {
       },
       /** Failed messages that were not canceled, newest first; with `channel`, only of this channel. */
       async failedMessages(limit: number, only?: Channel): Promise<FailedMessage[]> {
-        const failed = and(
-          isWhole,
-          eq(counts.status, 'failed'),
-          gt(counts.count, 0),
-          only && eq(counts.channel, only),
-        )
+        const failed = and(isWhole, eq(counts.status, 'failed'), only && eq(counts.channel, only))
+        const number = sql`sum(${counts.count})`
         const histories = await db
           .select({ workspace_id: counts.workspace_id, channel: counts.channel })
           .from(counts)
           .where(failed)
-          .orderBy(desc(counts.count), counts.workspace_id, counts.channel)
+          .groupBy(counts.workspace_id, counts.channel)
+          .having(gt(number, 0))
+          .orderBy(desc(number), counts.workspace_id, counts.channel)
           .limit(HISTORIES_MAX)
         if (histories.length === 0) return []
         const newest = histories.map(({ workspace_id, channel }) => {

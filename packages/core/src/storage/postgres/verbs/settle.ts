@@ -28,7 +28,7 @@ import { CONVERSATION_CONFLICT } from '../../stores/conversations.ts'
 import { type Database, statement, type Transaction } from '../engine/database.ts'
 import { dueAt, insertInto, namesOf, removeFrom, updateOf } from '../engine/rows.ts'
 import {
-  addCounts,
+  addSettledCounts,
   creditRows,
   lookUpSubscribers,
   placeEvents,
@@ -287,7 +287,7 @@ function prepareWrite(t: Tables, clock: Clock) {
     writeEvents(tx, plan)
     speedUpCodes(tx, plan.failed_codes)
     recountCodes(tx, plan.code_counts)
-    // The counts come last, right before the commit: other transactions accept messages of the same workspaces.
-    tx.write(addCounts, plan.counts)
+    // The counts come last, right before the commit: other servers settle messages of the same workspaces.
+    tx.write(addSettledCounts, plan.counts)
   }
 }

@@ -12,7 +12,7 @@ import type {
 import { type Tables, tables } from '../../../rows/tables.ts'
 
 import type { AcceptRequest } from '../../../rules/accept.ts'
-import type { CountChange } from '../../../rules/count-changes.ts'
+import { type CountChange, OF_SETTLEMENTS_MS } from '../../../rules/count-changes.ts'
 import {
   ACCOUNT_CHANGES,
   ACCOUNT_COLUMNS,
@@ -103,21 +103,28 @@ export function creditRows(t: Tables) {
   }
 }
 
-const inserted = insertInto('insert_message_counts', tables(dialects.postgres).message_counts)
-
 /**
- * Adds to the stored counts of messages. The counts are written after the accounts are locked, row by row in the order
- * of the keys, which prevents deadlocks.
+ * Adds to the stored counts of messages, row by row in the order of the keys, which prevents deadlocks. Settlements add to rows of
+ * their own (`OF_SETTLEMENTS_MS`): otherwise each would wait until the commit of an accept of the same workspace is on disk, and
+ * each accept until that of a settlement.
  */
-export const addCounts: RowsStatement<CountChange> = {
-  ...inserted,
-  text: `${inserted.text} order by r.workspace_id, r.unit, r.since, r.channel, r.status
-         on conflict (workspace_id, unit, since, channel, status)
-         do update set count = message_counts.count + excluded.count,
-           test_count = message_counts.test_count + excluded.test_count,
-           first_id = least(message_counts.first_id, excluded.first_id),
-           last_id = greatest(message_counts.last_id, excluded.last_id)`,
+function addingCounts(name: string, instead: { since?: string } = {}): RowsStatement<CountChange> {
+  const { text, ...inserted } = insertInto(name, tables(dialects.postgres).message_counts, instead)
+  return {
+    ...inserted,
+    text: `${text} order by r.workspace_id, r.unit, r.since, r.channel, r.status
+           on conflict (workspace_id, unit, since, channel, status)
+           do update set count = message_counts.count + excluded.count,
+             test_count = message_counts.test_count + excluded.test_count,
+             first_id = least(message_counts.first_id, excluded.first_id),
+             last_id = greatest(message_counts.last_id, excluded.last_id)`,
+  }
 }
+
+export const addCounts = addingCounts('insert_message_counts')
+export const addSettledCounts = addingCounts('insert_settled_counts', {
+  since: `r.since + interval '${OF_SETTLEMENTS_MS} milliseconds'`,
+})
 
 const insertPlaces = statement(
   'place_events',
