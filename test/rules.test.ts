@@ -43,9 +43,41 @@ function copy(table: string, changes: Record<string, string>): string {
   return `insert into ${table} (${columns}) select ${values} from ${table} limit 1`
 }
 
+/** Adds a row: these columns, and nothing in the others. */
+function add(table: string, given: Record<string, string>): string {
+  const columns = database
+    .prepare(
+      `select name, type from pragma_table_info('${table}') where "notnull" = 1 or dflt_value is not null`,
+    )
+    .all() as { name: string; type: string }[]
+  const empty = columns.map(({ name, type }) => [name, /INT/i.test(type) ? '0' : "''"] as const)
+  const values = { ...Object.fromEntries(empty), ...given }
+  return `insert into ${table} (${Object.keys(values)}) values (${Object.values(values)})`
+}
+
+/** A broadcast with one message, of one contact. */
+const BROADCAST = () => {
+  const of = { workspace_id: '(select workspace_id from messages limit 1)' }
+  const counts = { accepted: '1', contacts: '1' }
+  const costs = '(select credits_used from messages where bulk_id is null limit 1)'
+  return [
+    add('broadcasts', { ...of, id: "'b'", channel: "'sms'", ...counts, credits_used: costs }),
+    add('bulks', { ...of, id: "'k'", broadcast_id: "'b'" }),
+    "update messages set bulk_id = 'k' where id = (select id from messages where bulk_id is null limit 1)",
+  ].join(';')
+}
+
 describe('the rules of the rows', () => {
   it('hold after work that ended', () => {
     expect(broken()).toEqual([])
+  })
+
+  it('hold for a broadcast whose counts are those of its messages', () => {
+    database.exec('begin')
+    database.exec(BROADCAST())
+    expect(broken()).not.toContain('the counts of a broadcast are exact')
+    expect(broken()).not.toContain('a broadcast sends each contact one message')
+    database.exec('rollback')
   })
 
   it.each<[rule: string, change: () => string]>([
@@ -101,6 +133,23 @@ describe('the rules of the rows', () => {
                values ('${workspace}', 'd', 'acme.example', 'verified', 's', 'p', 'p', '{}', 0, 0)`,
           )
           .join(';'),
+    ],
+    [
+      'a broadcast sends each contact one message',
+      () =>
+        `${BROADCAST()};${copy('messages', { id: "'again'", bulk_id: "'k'", recipient: "(select recipient from messages where bulk_id = 'k')" })}`,
+    ],
+    [
+      'the counts of a broadcast are exact',
+      () => `${BROADCAST()};update broadcasts set accepted = 2`,
+    ],
+    [
+      'the counts of a broadcast are exact',
+      () => `${BROADCAST()};update broadcasts set credits_used = credits_used + 1`,
+    ],
+    [
+      'the counts of a broadcast are exact',
+      () => `${BROADCAST()};update broadcasts set contacts = 0`,
     ],
     ['no row of another workspace', () => "update message_attempts set workspace_id = 'another'"],
   ])('%s (%#)', (rule, change) => {

@@ -14,6 +14,16 @@ import { endCode, guess, sendCodeAgain, startCode } from './codes.ts'
 import { changeDomain } from './domains.ts'
 import { noteStatus } from './invariants/statuses.ts'
 import {
+  changeContact,
+  createBroadcast,
+  fillBulk,
+  publish,
+  sendTemplate,
+  setQuiet,
+  steer,
+  unsubscribe,
+} from './mailings.ts'
+import {
   type Asked,
   type Hook,
   numberOf,
@@ -64,6 +74,30 @@ export function perform(stage: Stage, step: Step): void {
     case 'prices':
       world.trace(`the prices are ${JSON.stringify(PRICE_LISTS[step.which])}`)
       world.setPrices(step.which)
+      break
+    case 'templated':
+      sendTemplate(stage, step)
+      break
+    case 'fill':
+      fillBulk(stage, step)
+      break
+    case 'template':
+      void publish(stage, step)
+      break
+    case 'broadcast':
+      createBroadcast(stage, step)
+      break
+    case 'steer':
+      void steer(stage, step)
+      break
+    case 'quiet':
+      void setQuiet(stage, step)
+      break
+    case 'unsubscribe':
+      void unsubscribe(stage, step)
+      break
+    case 'contact':
+      void changeContact(stage, step)
       break
     case 'code':
       startCode(stage, step)

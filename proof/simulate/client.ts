@@ -96,7 +96,7 @@ export function sendCopies(
     delay_s: number
     expires_s: number
   },
-  message: { channel: string; to: string | string[]; content: object },
+  message: { channel: string; to: string | string[]; content?: object; template?: object },
 ): void {
   const { model } = stage
   const { delay_s, expires_s } = step

@@ -1,4 +1,5 @@
 import { ask, identityOf, newAsked, post, type Stage } from './client.ts'
+import { later } from './clock.ts'
 import { numberOf, type Verification } from './model.ts'
 import type { Step } from './script.ts'
 
@@ -37,6 +38,7 @@ export function startCode(stage: Stage, step: Doing<'code'>): void {
     ...(fallback.length > 0 && { fallback, fallback_after: 10 }),
     ...(step.fate % 3 === 0 && { client_ip: `203.0.113.${fate % 2}` }),
     ...(step.fate % 5 === 0 && { locale: 'de' }),
+    ...(step.template && { template: { name: step.template } }),
     ...(channel === 'sms' && step.fate % 4 === 0 && { domain: 'shop.example' }),
   }
   for (let copy = 0; copy < step.copies; copy++) {
@@ -66,6 +68,12 @@ function codeOf({ model }: Stage, one: Verification, stored: Stored): string | n
   return null
 }
 
+/** A code that is sent again is valid for longer. */
+function expiryOf({ database }: Stage, { id }: Verification): number {
+  const find = database().prepare('select expires_at from verifications where id = ?').pluck()
+  return (find.get(id) as number | undefined) ?? 0
+}
+
 /** Most questions are about new codes. */
 function chosen({ model, database }: Stage, which: number) {
   const all = [...model.verifications.values()]
@@ -79,7 +87,7 @@ function chosen({ model, database }: Stage, which: number) {
 }
 
 /** A client types a code: the right one, or one that differs in the last digit. */
-export function guess(stage: Stage, { which, how, copies }: Doing<'guess'>): void {
+export function guess(stage: Stage, { which, how, copies, wait_s }: Doing<'guess'>): void {
   const { world, model } = stage
   const found = world.core && chosen(stage, which)
   if (!found?.stored) return
@@ -88,11 +96,12 @@ export function guess(stage: Stage, { which, how, copies }: Doing<'guess'>): voi
   if (right === null || model.erasing.has(stored.recipient)) return
   const code = how === 'wrong' ? right.slice(0, -1) + ((Number(right.at(-1)) + 1) % 10) : right
   const isByAddress = how === 'address'
-  const isOver = one.isOver || (Date.now() >= stored.expires_at && !model.isClockSet)
 
   const type = async (): Promise<void> => {
     one.guesses += 1
     const at = world.nameOf('v', one.id)
+    const isExpired = Date.now() >= expiryOf(stage, one)
+    const isOver = one.isOver || (isExpired && !model.isClockSet)
     const answer = await ask(stage, `${how} code for ${at}`, async (core) => {
       const identity = await identityOf(core, key)
       return isByAddress
@@ -122,7 +131,11 @@ export function guess(stage: Stage, { which, how, copies }: Doing<'guess'>): voi
     if (one.wrong > 4) world.violate('guesses are limited', `${at}: ${one.wrong}`)
   }
 
-  for (let copy = 0; copy < copies; copy++) void type()
+  model.open += 1
+  later(() => {
+    model.open -= 1
+    for (let copy = 0; copy < copies; copy++) void type()
+  }, wait_s * 1000)
 }
 
 function noteApproval({ world }: Stage, one: Verification, wasOver: boolean): void {

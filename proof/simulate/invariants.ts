@@ -4,6 +4,7 @@ import { checkCodes } from './invariants/codes.ts'
 import { checkCalls, checkLedger, checkMoney, checkPrices } from './invariants/credits.ts'
 import { checkEvents, checkPosts, checkRetries } from './invariants/deliveries.ts'
 import { checkLimits } from './invariants/limits.ts'
+import { checkBroadcasts, checkOptOuts, checkPaused, checkQuiet } from './invariants/mailings.ts'
 import { checkMails, checkPeople } from './invariants/people.ts'
 import { checkAnswers } from './invariants/requests.ts'
 import { checkRows, type MessageRow, type Stage } from './invariants/rows.ts'
@@ -18,6 +19,7 @@ export function checkMoment(stage: Stage): void {
   checkBegun(stage)
   checkRetries(stage)
   checkLimits(stage)
+  checkPaused(stage)
   checkRows(stage, FAULTS_AT_WORK)
 }
 
@@ -39,4 +41,7 @@ export function checkAll(stage: Stage): void {
   checkPosts(stage)
   checkPeople(stage)
   checkCodes(stage, messages)
+  checkBroadcasts(stage)
+  checkOptOuts(stage, messages)
+  checkQuiet(stage, messages)
 }

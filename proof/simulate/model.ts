@@ -182,6 +182,33 @@ export interface Written {
   isAnswered: boolean
 }
 
+export interface Contact {
+  id: string
+  place: number
+  phone: string | null
+  email: string | null
+  /** The zone of the attribute `time_zone`. */
+  zone: string | null
+}
+
+/** A broadcast of which a client knows. */
+export interface Mailing {
+  id: string
+  key: string | undefined
+  place: number
+  paused: Toggle
+  /** Its messages when it was paused; null: it may run. */
+  accepted: number | null
+  isCanceled: boolean
+}
+
+/** A change of quiet hours, at times of the wall. */
+export interface QuietChange {
+  asked_ms: number
+  answered_ms: number | null
+  hours: readonly { category: string; start: string; end: string }[] | null
+}
+
 /** What a client knows of a one-time code. */
 export interface Verification {
   id: string
@@ -207,6 +234,7 @@ export function createModel(
   places: readonly Place[],
   hooks: readonly Hook[],
   domains: readonly Omit<Domain, 'usable' | 'since_ms' | 'isLost'>[],
+  contacts: readonly Contact[],
   records: ReadonlyMap<string, string>,
 ) {
   return {
@@ -222,6 +250,15 @@ export function createModel(
     hooks: hooks.map((hook) => ({ ...hook, secrets: new Set(hook.secrets) })),
     asked: [] as Asked[],
     verifications: new Map<string, Verification>(),
+    contacts: [...contacts],
+    /** The versions of templates by workspace, name and number, each with the number in its texts; `marks`: how many were made. */
+    published: new Map<string, number>(),
+    marks: 0,
+    broadcasts: { asked: 0, made: [] as Mailing[], lost: places.map(() => 0) },
+    /** By place. */
+    quiet: places.map((): QuietChange[] => []),
+    /** The links in mails that people got. */
+    links: [] as { token: string; place: number; address: string }[],
     /** The codes that people read, by message. */
     codes: new Map<string, string>(),
     grants: [] as { place: number; id: string; credits: number; isAnswered: boolean }[],

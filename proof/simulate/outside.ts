@@ -142,12 +142,31 @@ function assertMaySendFrom({ workspace_id, message_id, content }: SendJob): void
   world.violate('only a verified domain is used', at)
 }
 
+/** A message from a template has the text of its version, with all values. */
+function assertVersion({ workspace_id, message_id, content }: SendJob): void {
+  const { world, model, database } = outside
+  const row = database()
+    .prepare('select template, template_version from messages where workspace_id = ? and id = ?')
+    .get(workspace_id, message_id) as { template: string | null; template_version: number }
+  if (!row?.template) return
+  const { text, html } = content as { text?: string; html?: string }
+  const at = `${world.nameOf('m', message_id)} of ${row.template} ${row.template_version}`
+  const mark = model.published.get(`${workspace_id} ${row.template} ${row.template_version}`)
+  for (const part of [text, html]) {
+    if (part === undefined) continue
+    const isOther = mark !== undefined && !part.includes(`#${mark}#`)
+    if (!isOther && !part.includes('{{')) continue
+    world.violate('a message has the text of its version', `${at}: ${part.slice(0, 200)}`)
+  }
+}
+
 function carry(name: ProviderName, job: SendJob, batch: Call[]): Promise<Outcome> {
   const { world, model, database } = outside
   const id = job.message_id
   const due = dueOf(job)
   for (const address of job.recipients ? due : [job.recipient]) assertMayReach(job, address)
   assertMaySendFrom(job)
+  assertVersion(job)
   const one = carriedOf(id)
   checkCall({ world, model, database: database() }, name, job, one)
   if (!one.mayRepeat && name !== 'once') {
@@ -180,7 +199,7 @@ function carry(name: ProviderName, job: SendJob, batch: Call[]): Promise<Outcome
   const latency = mixed(draw, 6) % 16 === 0 ? slow : usual
   const take = () => {
     one.copies += 1
-    readCode(job)
+    readText(job)
     const refused = new Set(call.listed.map(({ address }) => address))
     const taken = due.filter((address) => !refused.has(address))
     for (const address of taken) personOf(one, address).copies += 1
@@ -305,9 +324,12 @@ function listedOf(one: Carried, due: readonly string[], draw: number): Recipient
   })
 }
 
-/** A person reads the code in a message. In a call, the digits are read one by one. */
-function readCode({ message_id, content }: SendJob): void {
-  const { text = '' } = content as { text?: string }
+/** A person reads the code in a message, and sees the link in it. In a call, the digits are read one by one. */
+function readText({ workspace_id, message_id, content, recipient }: SendJob): void {
+  const { text = '', html = '' } = content as { text?: string; html?: string }
+  const [, token] = /\/unsubscribe\/([^"/?]+)/.exec(html) ?? []
+  const place = outside.model.places.findIndex(({ id }) => id === workspace_id)
+  if (token) outside.model.links.push({ token, place, address: recipient })
   const [digits] = /\d(?:, \d){3,9}|\b\d{4,10}\b/.exec(text) ?? []
   if (digits) outside.model.codes.set(message_id, digits.replaceAll(', ', ''))
 }

@@ -34,9 +34,9 @@ const SEARCH_MS = 5_000
 const BUSY_DAYS = 12
 const LATE_DAYS = 100
 
-/** The data that is erased by age: `key` and `text` of each row, and an id that has the time of its creation. */
+/** A message loses what its code is derived from after a day. The data that is erased by age: `key` and `text` of each row, and an id that has the time of its creation. */
 const ERASED: Record<string, string> = {
-  messages: `select id, id as key, json_array(recipient, content, metadata) as text,
+  messages: `select id, id as key, json_array(recipient, json_remove(content, '$.code'), metadata) as text,
     (select 1 from message_queue q where q.message_id = messages.id) as is_queued, erased_at,
     coalesce(failed_at, sent_at, delivered_at, created_at) as ended_at from messages`,
   events: `select id, id as key, body as text from events where event like 'message.%'`,
@@ -44,7 +44,8 @@ const ERASED: Record<string, string> = {
     from delivery_attempts where response_body is not null`,
   'last answers': `select id, id as key, response_body as text from deliveries where response_body is not null`,
   'received messages': `select id, id as key, json_array(sender, content) as text from received_messages`,
-  rejections: `select bulk_id as id, bulk_id || ' ' || position as key, recipient as text from bulk_rejections`,
+  rejections: `select bulk_id as id, bulk_id || ' ' || position as key, recipient as text from bulk_rejections
+    where recipient is not null`,
 }
 
 /** A conversation: a person who may answer. A message that was sent to the person keeps it for five days at least. */

@@ -8,6 +8,7 @@ const small = fc.nat(999)
 /** Decides what provider and recipient do with a message. */
 const fate = fc.nat(2_000_000)
 const workspace = fc.nat(1)
+const templateName = fc.constantFrom('news' as const, 'receipt' as const)
 
 const kinds = {
   send: fc.record({
@@ -96,6 +97,89 @@ const kinds = {
     isKeyed: fc.boolean(),
     fate,
   }),
+  templated: fc.record({
+    do: fc.constant('templated' as const),
+    workspace,
+    channel: fc.constantFrom('sms' as const, 'email' as const),
+    name: templateName,
+    version: fc.constantFrom(null, null, 1 as const),
+    isTest: fc.constantFrom(false, false, false, false, false, false, false, true),
+    isKeyed: fc.boolean(),
+    copies: fc.constantFrom(1, 1, 1, 2),
+    delay_s: fc.constantFrom(0, 0, 0, 5, 60),
+    expires_s: fc.constantFrom(0, 0, 60, 7_200),
+    fate,
+  }),
+  /** A bulk whose texts have placeholders. */
+  fill: fc.record({
+    do: fc.constant('fill' as const),
+    workspace,
+    size: fc.integer({ min: 1, max: 6 }),
+    name: fc.constantFrom(null, 'news' as const, 'receipt' as const),
+    isKeyed: fc.boolean(),
+    fate,
+  }),
+  template: fc.record({
+    do: fc.constant('template' as const),
+    workspace,
+    name: templateName,
+    isRestored: fc.constantFrom(false, false, true),
+  }),
+  broadcast: fc.record({
+    do: fc.constant('broadcast' as const),
+    workspace,
+    channel: fc.constantFrom('sms' as const, 'sms' as const, 'email' as const),
+    name: fc.constantFrom('news' as const, 'news' as const, 'receipt' as const),
+    tags: fc.constantFrom(null, 'all' as const, 'odd' as const, 'even' as const),
+    rate: fc.constantFrom(null, null, 12, 30, 120),
+    delay_s: fc.constantFrom(0, 0, 0, 5, 60),
+    /** Whether the time is that of each recipient. */
+    isZoned: fc.boolean(),
+    isDraft: fc.constantFrom(false, false, false, true),
+    isKeyed: fc.boolean(),
+    copies: fc.constantFrom(1, 1, 1, 2),
+    fate,
+  }),
+  steer: fc.record({
+    do: fc.constant('steer' as const),
+    which: small,
+    how: fc.constantFrom(
+      'pause' as const,
+      'pause' as const,
+      'resume' as const,
+      'resume' as const,
+      'cancel' as const,
+      'update' as const,
+      'preview' as const,
+      'get' as const,
+    ),
+  }),
+  quiet: fc.record({
+    do: fc.constant('quiet' as const),
+    workspace,
+    category: fc.constantFrom('marketing' as const, 'marketing' as const, 'transactional' as const),
+    from_min: fc.constantFrom(-60, -1, 0, 1),
+    /** At most an hour after the present time, so that a seed sees their end. */
+    length_min: fc.constantFrom(2, 3, 62, 120),
+    zone: fc.constantFrom(
+      'Etc/UTC' as const,
+      'Etc/UTC' as const,
+      'Asia/Kathmandu' as const,
+      'Pacific/Honolulu' as const,
+    ),
+    isOff: fc.constantFrom(false, false, true),
+  }),
+  unsubscribe: fc.record({
+    do: fc.constant('unsubscribe' as const),
+    which: small,
+    isUndone: fc.constantFrom(false, false, false, true),
+  }),
+  contact: fc.record({
+    do: fc.constant('contact' as const),
+    workspace,
+    which: small,
+    how: fc.constantFrom('add' as const, 'rename' as const, 'out' as const, 'in' as const),
+  }),
   code: fc.record({
     do: fc.constant('code' as const),
     workspace,
@@ -109,6 +193,8 @@ const kinds = {
     /** Whether the person asks for codes often. */
     isRegular: fc.boolean(),
     length: fc.constantFrom(6, 6, 4, 10),
+    /** Whether the text is a stored template, and which version. */
+    template: fc.constantFrom(null, null, null, 'login' as const),
     expires_s: fc.constantFrom(60, 60, 600, 3_600),
     fallback: fc.constantFrom(
       'none' as const,
@@ -128,6 +214,7 @@ const kinds = {
     which: small,
     how: fc.constantFrom('right' as const, 'right' as const, 'wrong' as const, 'address' as const),
     copies: fc.constantFrom(1, 1, 1, 2, 2, 6),
+    wait_s: fc.constantFrom(0, 0, 0, 0, 61),
   }),
   codeAgain: fc.record({
     do: fc.constant('codeAgain' as const),
@@ -275,6 +362,14 @@ const weights: Record<keyof Kinds, number> = {
   prices: 1,
   repeat: 16,
   bulk: 8,
+  templated: 12,
+  fill: 4,
+  template: 3,
+  broadcast: 4,
+  steer: 8,
+  quiet: 2,
+  unsubscribe: 4,
+  contact: 4,
   code: 14,
   guess: 20,
   codeAgain: 5,

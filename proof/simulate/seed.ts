@@ -6,7 +6,16 @@ import { elapsedMs, running, settled } from './clock.ts'
 import { isByHttp, openDoor } from './http.ts'
 import { KEY_LIMIT, QUOTAS } from './invariants/limits.ts'
 import { checkAll, checkMoment } from './invariants.ts'
-import { createModel, type Hook, PACKAGE, type Place, PRICE_LISTS, PROVIDERS } from './model.ts'
+import { prepareMailings } from './mailings.ts'
+import {
+  type Contact,
+  createModel,
+  type Hook,
+  PACKAGE,
+  type Place,
+  PRICE_LISTS,
+  PROVIDERS,
+} from './model.ts'
 import { countKeysFrom, setZone } from './names.ts'
 import { network, providers, setOutside } from './outside.ts'
 import { payments } from './payments.ts'
@@ -29,6 +38,7 @@ const OPTIONS = {
 /** The workspaces with which each seed begins, made once. */
 async function prepareImage() {
   const places: Place[] = []
+  const contacts: Contact[] = []
   const hooks: Hook[] = []
   const domains: { id: string; place: number; name: string }[] = []
   const records = new Map<string, string>()
@@ -47,6 +57,7 @@ async function prepareImage() {
       const limited = await settled(
         core.apiKeys.create(id, { name: 'limited', daily_credit_limit: KEY_LIMIT }),
       )
+      contacts.push(...(await settled(prepareMailings(core, id, place))))
       places.push({ id, key, key_id, test_key: test.key, limited_key: limited.key })
       for (const name of [`acme${place}.example`, `shop${place}.example`, 'common.example']) {
         const domain = await settled(core.domains.create(id, { domain: name }))
@@ -72,7 +83,7 @@ async function prepareImage() {
       }
     }
   })
-  return { image, places, hooks, domains, records }
+  return { image, places, hooks, domains, contacts, records }
 }
 
 /** The next message and the next delivery, and how long each waits. */
@@ -125,7 +136,7 @@ export async function runSeed(
   script: readonly Timed[] = scriptOf(seed),
 ): Promise<SeedResult> {
   prepared ??= prepareImage()
-  const { image, places, hooks, domains, records } = await prepared
+  const { image, places, hooks, domains, contacts, records } = await prepared
   const way = Number(isByHttp(seed))
   if (!isWarm[way]) {
     isWarm[way] = true
@@ -140,7 +151,7 @@ export async function runSeed(
     openDoor: isByHttp(seed) ? openDoor : null,
     price_lists: PRICE_LISTS,
   })
-  const model = createModel(places, hooks, domains, records)
+  const model = createModel(places, hooks, domains, contacts, records)
   countKeysFrom(domains.length)
   setZone(model.zone)
   const reading = { file: '', database: null as Connection | null }
@@ -208,7 +219,8 @@ export async function runSeed(
         .prepare(
           `select count(*) as count, min(due_at) as due_at from
            (select due_at from message_queue union all select due_at from delivery_queue union all select expires_at from credit_holds
-            union all select fallback_at from verifications where fallback_at is not null and ended_at is null)`,
+            union all select fallback_at from verifications where fallback_at is not null and ended_at is null
+            union all select next_at from broadcasts where next_at is not null)`,
         )
         .get() as { count: number; due_at: number | null }
       const open = model.open + model.callbacks

@@ -96,6 +96,20 @@ const RULES: Readonly<Record<string, string>> = {
   'one delivery for each webhook and event': `
     select count(*) || ' deliveries of ' || event_id || ' to ' || webhook_id from deliveries
     group by workspace_id, webhook_id, event_id having count(*) > 1`,
+  'a broadcast sends each contact one message': `
+    select 'broadcast ' || b.broadcast_id || ': ' || count(*) || ' messages to one address'
+    from messages m join bulks b on b.workspace_id = m.workspace_id and b.id = m.bulk_id
+    where b.broadcast_id is not null and m.erased_at is null
+    group by m.workspace_id, b.broadcast_id, m.recipient having count(*) > 1`,
+  'the counts of a broadcast are exact': `
+    select 'broadcast ' || b.id || ': ' || b.accepted || ' of ' || coalesce(s.n, 0) || ' messages, ' || b.credits_used || ' of '
+      || coalesce(s.credits, 0) || ', ' || b.contacts || ' contacts'
+    from broadcasts b left join (select k.workspace_id, k.broadcast_id, count(*) as n, sum(m.credits_used) as credits
+      from messages m join bulks k on k.workspace_id = m.workspace_id and k.id = m.bulk_id
+      where k.broadcast_id is not null group by k.workspace_id, k.broadcast_id) s
+    on s.workspace_id = b.workspace_id and s.broadcast_id = b.id
+    where b.accepted <> coalesce(s.n, 0) or (b.channel <> 'voice' and b.credits_used <> coalesce(s.credits, 0))
+      or b.contacts <> b.accepted + b.suppressed + b.no_address + b.rejected`,
   'one workspace has a domain': `
     select domain || ' is of ' || count(*) || ' workspaces' from sending_domains where status in ('verified', 'failing')
     group by domain having count(*) > 1`,

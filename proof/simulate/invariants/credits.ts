@@ -110,13 +110,15 @@ export function checkPrices(
     .pluck()
   for (const { ids, body, prices, kind, isTest } of model.asked) {
     if (kind === 'code') continue
-    const { channel, content } = body as { channel: MessageRow['channel']; content: object }
+    const { channel, content = {} } = body as { channel: MessageRow['channel']; content?: object }
     const { text, audio_url } = content as { text?: string; audio_url?: string }
     for (const [i, id] of ids.entries()) {
       const row = byId.get(id)
       if (!row) continue
       const to =
-        kind === 'send' ? addressesOf(body) : [(body as { recipients: string[] }).recipients[i]]
+        kind === 'send'
+          ? addressesOf(body)
+          : [recipientOf(body as { recipients: unknown[] }, i, row)]
       const minutes = audio_url ? 3 : (text?.length ?? 0) > 600 ? 2 : 1
       const units =
         channel === 'sms' ? segmentsOf(text ?? '') : channel === 'voice' ? minutes : to.length
@@ -130,6 +132,10 @@ export function checkPrices(
     }
   }
 }
+
+/** A bulk with placeholders leaves out recipients, and names contacts. */
+const recipientOf = (body: { recipients: unknown[] }, i: number, { recipient }: MessageRow) =>
+  typeof body.recipients[i] === 'string' ? body.recipients[i] : recipient
 
 /** Whether a call ended without a provider that took it. */
 export const hasReturnedHold = ({ channel, status, accepted }: MessageRow): boolean =>

@@ -6,6 +6,9 @@ export function checkAnswers(
   { world, model, database }: Stage,
   messages: readonly MessageRow[],
 ): void {
+  const ofBroadcasts = new Set(
+    database.prepare('select id from bulks where broadcast_id is not null').pluck().all(),
+  )
   const byId = new Map(messages.map((row) => [row.id, row]))
   // The messages of a code are claimed by its verification, which another rule checks.
   const claimed = messagesWithCodes({ database })
@@ -37,7 +40,12 @@ export function checkAnswers(
     const isErased = (row: MessageRow) => row.erased_at !== null
     const isReply = (row: MessageRow) => row.api_key_id === null && row.credits_used === 0
     const more = messages.filter(
-      (row) => row.workspace_id === id && !claimed.has(row.id) && !isReply(row) && !isErased(row),
+      (row) =>
+        row.workspace_id === id &&
+        !claimed.has(row.id) &&
+        !isReply(row) &&
+        !isErased(row) &&
+        !ofBroadcasts.has(row.bulk_id),
     ).length
     if (more > (unclaimed[place] ?? 0)) {
       world.violate(

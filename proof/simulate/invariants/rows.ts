@@ -26,6 +26,11 @@ export interface MessageRow {
   duration_s: number | null
   recipients: string | null
   erased_at: number | null
+  recipient: string
+  created_at: number
+  scheduled_at: number | null
+  deferred_until: number | null
+  template: string | null
 }
 
 export interface RecipientRow {
