@@ -26,7 +26,10 @@ const name = process.argv[custom ? 3 : 2]
 
 const KEYED = new Set([
   'bulk_rejections',
+  'credit_causes',
+  'credit_days',
   'credit_holds',
+  'credit_marks',
   'credit_lots',
   'api_key_spending',
   'ended_sessions',

@@ -52,6 +52,7 @@ export type { CoreOptions } from './core-options.ts'
 export type { Adjustment, Booked, Grant } from './credits/bookings.ts'
 export type { CreditAccount, CreditLot, Credits, Hold, TermsChange } from './credits/credits.ts'
 export type { HoldEndResult, Holding, HoldRequest, HoldResult } from './credits/holding.ts'
+export type { Sides, Spending, SpendingFilter, Statement } from './credits/spending.ts'
 export type { Dispatcher } from './dispatch/dispatcher.ts'
 export type { Domains } from './domains/domains.ts'
 export type {
@@ -99,7 +100,9 @@ export type { ProviderSettings, ProviderSettingsInput, Schema } from './provider
 export type { DocumentRequest, Files } from './remote-files/remote-files.ts'
 export type { Recipients } from './retention/erasure.ts'
 export type { EntryKind } from './rows/credits.ts'
+export type { CauseSum } from './rules/credit-sums.ts'
 export type { Account, Entry, Refusal } from './rules/decide.ts'
+export type { Forecast } from './rules/forecast.ts'
 export { type Log, type Runtime, systemRuntime } from './runtime/runtime.ts'
 export {
   CODE_CHECK_RESULTS,

@@ -13,6 +13,7 @@ import { claimMessagesContract } from './storage/claim-messages.contract.ts'
 import { claimTurnsContract } from './storage/claim-turns.contract.ts'
 import { clockStepsContract } from './storage/clock-steps.contract.ts'
 import { contactsContract } from './storage/contacts.contract.ts'
+import { creditSumsContract } from './storage/credit-sums.contract.ts'
 import { creditsContract } from './storage/credits.contract.ts'
 import { dailyLimitContract } from './storage/daily-limit.contract.ts'
 import { dispatchPausesContract } from './storage/dispatch-pauses.contract.ts'
@@ -110,6 +111,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('newer pages', () => newerContract(open))
     describe('reschedule', () => rescheduleContract(open))
     describe('message counts', () => messageCountsContract(open))
+    describe('the sums of credits', () => creditSumsContract(open))
     describe('the index of recipients', () => recipientIndexContract(open))
     describe('receipts', () => receiptsContract(open))
     describe('received messages', () => receivedContract(open))

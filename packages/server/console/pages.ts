@@ -37,7 +37,7 @@ export const PAGES: readonly PageEntry[] = [
   { path: '/verifications/:id?', label: 'One-time codes', icon: 'codes', group: 'Messaging', needs: 'read', page: of(audience, 'verifications') },
   { path: '/contacts/:id?', label: 'Contacts', icon: 'contacts', group: 'Audience', needs: 'read', page: of(audience, 'contacts') },
   { path: '/suppressions', label: 'Suppressions', icon: 'suppressions', group: 'Audience', needs: 'read', page: of(audience, 'suppressions') },
-  { path: '/credits', label: 'Credits', icon: 'credits', group: 'Workspace', needs: 'belong', page: of(workspace, 'credits') },
+  { path: '/credits/:view?', label: 'Credits', icon: 'credits', group: 'Workspace', needs: 'belong', page: of(workspace, 'credits') },
   { path: '/team', label: 'Team', icon: 'team', group: 'Workspace', needs: 'belong', page: of(workspace, 'team') },
   { path: '/audit', label: 'Audit log', icon: 'audit', group: 'Workspace', needs: 'administer', page: of(workspace, 'audit') },
   { path: '/settings', label: 'Settings', icon: 'settings', group: 'Workspace', needs: 'belong', page: of(workspace, 'settings') },

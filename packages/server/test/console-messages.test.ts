@@ -382,3 +382,77 @@ describe('the broadcasts of a workspace', () => {
     expect(foreign.messages).toEqual([])
   })
 })
+
+describe('where credits went', () => {
+  let stranger: Account
+  let bulkId: string
+
+  beforeAll(async () => {
+    owner = await world().signup({ credits: 100 })
+    stranger = await world().signup({ credits: 100 })
+    await send({})
+    const { bulk_id } = await data('POST', '/v1/messages/bulk', {
+      json: {
+        ...bulk,
+        recipients: ['+255700000001', '+15005550001', '+255700000002'],
+        metadata: { campaign: 'May sale' },
+      },
+    })
+    bulkId = bulk_id
+    await world().dispatcher.idle()
+    await world().dispatcher.sweep()
+    await send({})
+  })
+
+  const sums = (rows: { spent: number; refunded: number }[]) =>
+    rows.reduce((sum, { spent, refunded }) => sum + spent - refunded, 0)
+
+  it('is told by day, channel, key, bulk and kind, with refunds of a bulk together', async () => {
+    const { credits_balance } = await get('/v1/balance')
+    const found = await get('/spending/days?days=7')
+    expect(found.counted_until).toBeNull()
+    expect(found.days).toHaveLength(7)
+    expect(sums(found.days)).toBeCloseTo(100 - credits_balance, 6)
+    for (const part of ['channels', 'keys']) expect(sums(found[part])).toBe(sums(found.days))
+    expect(found.channels).toMatchObject([{ channel: 'sms' }])
+    expect(found.causes).toMatchObject([
+      { cause_type: 'bulk', cause_id: bulkId, name: 'May sale', channel: 'sms', refunds: 1 },
+    ])
+    expect(found.forecast).toEqual({ state: 'too_little_history', days: 0 })
+    const day = found.days.at(-1)?.day
+    expect((await get(`/spending/days?days=7&day=${day}`)).causes).toHaveLength(1)
+    expect((await get('/spending/days?channel=email')).channels).toEqual([])
+  })
+
+  it('is a statement whose lines lead from one balance to the other', async () => {
+    const { credits_balance } = await get('/v1/balance')
+    const { opening, closing, lines } = await get('/statements/2026-05')
+    expect(opening).toBe(0)
+    expect(closing).toBe(credits_balance)
+    const all = lines.reduce((sum: number, { credits }: { credits: number }) => sum + credits, 0)
+    expect(all).toBeCloseTo(closing, 6)
+    expect(await get('/statements/2026-06')).toMatchObject({ opening: closing, closing, lines: [] })
+  })
+
+  it('names no campaign to who may not read messages, and nothing of another workspace', async () => {
+    const headers = { 'x-role': 'billing' }
+    expect((await get('/spending/days', { headers })).causes).toMatchObject([{ name: null }])
+    expect(await get('/spending/days', { person: stranger })).toMatchObject({
+      channels: [],
+      keys: [],
+      causes: [],
+    })
+    const own = await get(`/spending/days?key=${owner.id}`, { person: stranger })
+    expect(own.keys).toEqual([])
+    expect(await get('/statements/2026-05', { person: stranger })).toMatchObject({ closing: 100 })
+  })
+
+  it.each([
+    '/statements/2026-13',
+    '/statements/x',
+    '/spending/days?days=8',
+    '/spending/days?day=x',
+  ])('refuses %s', async (path) => {
+    expect([400, 404]).toContain((await request('GET', path)).status)
+  })
+})

@@ -9,6 +9,13 @@ import {
   type Transaction,
 } from '../contract/resources/billing.ts'
 import type { Channel } from '../contract/resources/content.ts'
+import {
+  type Spending,
+  type SpendingFilter,
+  type Statement,
+  spendingOf,
+  statementOf,
+} from '../credits/spending.ts'
 import type { PurchaseRow } from '../rows/rows.ts'
 import type { Entry } from '../rules/decide.ts'
 import type { PurchaseStatus, WhichPurchases } from '../storage/ports/stores.ts'
@@ -65,6 +72,10 @@ export interface Billing<F extends Form = 'given'> {
     workspaceId: string,
     page: Slice & { is_funding?: boolean | undefined },
   ): Promise<{ transactions: Transaction[]; total: number; next_after: string | null }>
+  /** Why the credits of the last days changed, by day, kind, channel, key, bulk and broadcast. @throws SvcError `not_found`. */
+  spending(workspaceId: string, filter: SpendingFilter): Promise<Spending>
+  /** The statement of a month (UTC), such as `2026-05`. */
+  statement(workspaceId: string, month: string): Promise<Statement>
   /**
    * Synchronizes the purchase of a notification with the payment's current state at the provider. The content of the
    * notification is only a hint, because a notification may come twice, late, or at the same time as another notification.
@@ -161,6 +172,8 @@ export function createBilling(parts: CheckoutParts): Billing<'decoded'> {
       const next_after = isLast ? null : String(oldest)
       return { transactions: entries.map(transactionOf), total, next_after }
     },
+    spending: (workspaceId, filter) => spendingOf({ storage, runtime }, workspaceId, filter),
+    statement: (workspaceId, month) => statementOf({ storage }, workspaceId, month),
     async notify(notification) {
       const about = await payments?.read(notification)
       if (!about) {

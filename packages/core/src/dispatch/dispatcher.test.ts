@@ -306,6 +306,13 @@ function openSweeper(
     hot: { sweepCounters: step('counters'), ...hot },
     read: {
       verifications: { due: async () => [] },
+      creditSums: {
+        async due({ limit }: { limit: number }) {
+          steps.push(['credit sums', 0, limit])
+          await held.onStep('credit sums')
+          return []
+        },
+      },
       recipientIndex: {
         async due({ messages }: { messages: number }) {
           steps.push(['recipients', 0, messages])
@@ -353,6 +360,7 @@ const STEPS: [string, number, number][] = [
   ['codes', 24, 100],
   ['verifications', 30 * 24, 1_000],
   ['recipients', 0, 1_024],
+  ['credit sums', 0, 1_000],
 ]
 
 describe('a sweep', () => {

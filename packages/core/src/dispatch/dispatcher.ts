@@ -1,6 +1,7 @@
 import { type BroadcastStepper, startBroadcastWatch } from '../broadcasts/run.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { DispatchGate } from '../control/dispatch-control.ts'
+import { createCreditSums } from '../credits/credit-sums.ts'
 import { releaseHolds } from '../credits/holding.ts'
 import { expireLots } from '../credits/lots.ts'
 import { startLowBalanceWatch } from '../credits/low-balance.ts'
@@ -253,7 +254,7 @@ const CREDITS_STEP_MAX = 100
 
 /**
  * Once a minute, removes rows that expired and are never read again, releases holds and expires lots that reached their
- * end, writes the index of recipients, applies the retention times, and checks the records of sending domains. Only one server of a database sweeps at a time.
+ * end, writes the index of recipients and the sums of credits, applies the retention times, and checks the records of sending domains. Only one server of a database sweeps at a time.
  */
 export function startSweeper({
   storage,
@@ -282,6 +283,7 @@ export function startSweeper({
   let failures = 0
   const timer = setInterval(() => void sweep(), EVERY_MS).unref()
   const recipients = createRecipientIndex({ storage, runtime })
+  const creditSums = createCreditSums(storage)
 
   async function untilGone(step: () => Promise<number>, step_max = STEP_MAX): Promise<void> {
     while (!stopping && (await step()) >= step_max);
@@ -347,6 +349,7 @@ export function startSweeper({
       sweepVerifications({ ...parts, days: verification_retention_days }, STEP_MAX, isStopping),
     )
     await alone('recipients', () => recipients.write(isStopping))
+    await alone('credit sums', () => creditSums.write(isStopping))
     if (retention) await alone('retention', () => retention.apply(isStopping))
     if (history) await alone('history', () => history.apply(isStopping))
     if (auditRetention) await alone('audit log', () => auditRetention.apply(isStopping))

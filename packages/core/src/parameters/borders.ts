@@ -9,6 +9,7 @@ import { ASSIGNED_ROLES } from '../contract/endpoints/roles.ts'
 import { SvcError } from '../contract/errors.ts'
 import { httpUrl, phone, text } from '../contract/fields/fields.ts'
 import { LIMITS } from '../contract/limits.ts'
+import { spendingFilter, statementMonth } from '../contract/resources/billing.ts'
 import type { BroadcastStatus } from '../contract/resources/broadcasts.ts'
 import { CHANNELS, type Channel } from '../contract/resources/content.ts'
 import { emailBulk } from '../contract/resources/email-bulk.ts'
@@ -267,6 +268,8 @@ function billingBorders(api: Api['billing']) {
         z.object({ ...sliceFields, is_funding: z.boolean().optional() }),
       ),
     ),
+    spending: takes(workspaceId, query(spendingFilter)),
+    statement: takes(workspaceId, checked<string>('month', statementMonth)),
   }
 }
 

@@ -126,6 +126,51 @@ export function creditTables(d: Dialect) {
       d.check('credit_lots_remaining', sql`${t.remaining} >= 0 and ${t.remaining} <= ${t.amount}`),
     ],
   )
+  /**
+   * Sums of the ledger by day and origin, which the sweeper writes: a page that sums a million entries itself would take
+   * seconds. An empty text in a key stands for none.
+   */
+  const credit_days = d.table(
+    'credit_days',
+    {
+      workspace_id: d.text().notNull(),
+      /** The day (UTC) on which the entries were made, in days since 1970. */
+      day: d.int().notNull(),
+      kind: d.text().$type<EntryKind>().notNull(),
+      channel: d.text().notNull(),
+      /** The API key, or the login, that sent the message. */
+      api_key_id: d.text().notNull(),
+      count: d.long().notNull(),
+      amount: d.units().notNull(),
+      held_delta: d.units().notNull(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.day, t.kind, t.channel, t.api_key_id] }),
+    ],
+  )
+  /** The part of `credit_days` that bulks and broadcasts caused. */
+  const credit_causes = d.table(
+    'credit_causes',
+    {
+      workspace_id: d.text().notNull(),
+      day: d.int().notNull(),
+      /** The broadcast, or the bulk that belongs to none. */
+      cause_id: d.text().notNull(),
+      cause_type: d.text().$type<'bulk' | 'broadcast'>().notNull(),
+      channel: d.text().notNull(),
+      api_key_id: d.text().notNull(),
+      /** The credits that left the account for messages, and those that refunds returned. */
+      spent: d.units().notNull(),
+      refunded: d.units().notNull(),
+      refunds: d.long().notNull(),
+    },
+    (t) => [d.primaryKey({ columns: [t.workspace_id, t.day, t.cause_id] })],
+  )
+  /** The number of the last entry that `credit_days` and `credit_causes` include. */
+  const credit_marks = d.table('credit_marks', {
+    workspace_id: d.text().primaryKey(),
+    seq: d.long().notNull(),
+  })
   const idempotency_keys = d.table(
     'idempotency_keys',
     {
@@ -190,6 +235,9 @@ export function creditTables(d: Dialect) {
     ledger_entries,
     credit_holds,
     credit_lots,
+    credit_days,
+    credit_causes,
+    credit_marks,
     idempotency_keys,
     purchases,
   }

@@ -107,6 +107,7 @@ const INVITATION = (workspace_id: string) => ({
 
 /** Workspaces never see, and never change, each other's rows. */
 const FILE_HASH = 'ab'.repeat(32)
+const EVER = { from: 0, until: 99_999 }
 const CALLBACK_ORIGIN = 'https://hooks.acme.example'
 
 export function isolationContract(open: OpenStorage): void {
@@ -192,6 +193,7 @@ export function isolationContract(open: OpenStorage): void {
     await bench.storage.write(({ recipientIndex }) =>
       recipientIndex.extend(workspaceId, '~', { batch: 1, segment_max: 1 }),
     )
+    await bench.storage.write(({ creditSums }) => creditSums.extend(workspaceId, 1_000))
     const domain = bench.make.domain(workspaceId)
     await bench.storage.write(({ sendingDomains }) => sendingDomains.insert(domain))
     return { workspaceId, purchase, contact, key, webhook, message, delivery, domain }
@@ -272,6 +274,7 @@ export function isolationContract(open: OpenStorage): void {
         credits,
         creditHolds,
         creditLots,
+        creditSums,
         purchases,
         idempotencyRecords,
         messages,
@@ -317,6 +320,13 @@ export function isolationContract(open: OpenStorage): void {
         files: {
           ofMessages: () => files.ofMessages(asker, [message.id]),
           chunk: () => files.chunk(asker, FILE_HASH, 0),
+        },
+        creditSums: {
+          entriesAfter: () => creditSums.entriesAfter(asker, { seq: 0, limit: 10 }),
+          days: async () => (await creditSums.days(asker, EVER)).days,
+          causes: () => creditSums.causes(asker, EVER, 10),
+          originNames: () =>
+            creditSums.originNames(asker, { keys: [key.id], bulks: [], broadcasts: [] }),
         },
         recipientIndex: {
           state: () => recipientIndex.state(asker),

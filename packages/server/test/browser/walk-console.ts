@@ -34,6 +34,8 @@ export const PAGES = [
   { path: '/contacts/import', heading: 'Contacts' },
   { path: '/suppressions', heading: 'Suppressions' },
   { path: '/credits', heading: 'Credits' },
+  { path: '/credits/why', heading: 'Where credits went' },
+  { path: '/credits/statement?month=2026-05', heading: 'Statement of May 2026' },
   { path: '/team', heading: 'Team' },
   { path: '/audit', heading: 'Audit log' },
   { path: '/settings', heading: 'Settings' },

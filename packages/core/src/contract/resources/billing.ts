@@ -63,6 +63,19 @@ export const transaction = z
 /** One change of the balance. */
 export type Transaction = z.output<typeof transaction>
 
+/** A month (UTC) of a statement. */
+export const statementMonth = z
+  .string()
+  .regex(/^20\d\d-(0[1-9]|1[0-2])$/, { error: 'must be a month such as 2026-05' })
+
+/** Which part of the spent credits is asked for. */
+export const spendingFilter = z.object({
+  days: z.enum(['7', '30', '90']).default('30').transform(Number),
+  day: z.iso.date().optional(),
+  channel: z.enum(CHANNELS).optional(),
+  key: text(100).optional(),
+})
+
 /** Buying credits. Source: interface, Billing; contract sections 8 and 12. */
 export const billing = {
   packages: endpoint({

@@ -60,6 +60,13 @@ export const READ_PLACES = {
   credits: { account: 'near', entries: 'replica', entriesAbout: 'replica', entriesFrom: 'replica' },
   creditHolds: { open: 'primary' },
   creditLots: { open: 'primary', consumed: 'primary' },
+  creditSums: {
+    entriesAfter: 'replica',
+    due: 'primary',
+    days: 'replica',
+    causes: 'replica',
+    originNames: 'replica',
+  },
   lowBalances: { due: 'near' },
   purchases: {
     byId: 'near',

@@ -6,6 +6,7 @@ import { broadcastStore } from './broadcasts.ts'
 import { bulkStore } from './bulks.ts'
 import { contactStore } from './contacts.ts'
 import { conversationStore } from './conversations.ts'
+import { creditSumStore } from './credit-sums.ts'
 import { creditHoldStore, creditLotStore, creditStore, lowBalanceStore } from './credits.ts'
 import { sendingDomainStore } from './domains.ts'
 import { erasureStore } from './erasure.ts'
@@ -53,6 +54,7 @@ const STORES = {
   credits: creditStore,
   creditHolds: creditHoldStore,
   creditLots: creditLotStore,
+  creditSums: creditSumStore,
   lowBalances: lowBalanceStore,
   purchases: purchaseStore,
   idempotencyRecords: idempotencyStore,

@@ -22,8 +22,11 @@ import { credits, price } from '../../shell/format.ts'
 import { useLiveReload } from '../../shell/live.ts'
 import { type Load, useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
+import type { PageProps } from '../../shell/page.ts'
 import { hrefOf, query, setQuery } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
+import { TYPES, WhyCredits } from './spending.tsx'
+import { Statement } from './statement.tsx'
 
 interface Purchase {
   id: string
@@ -41,19 +44,6 @@ interface Spending {
   is_frozen: boolean
   spent_today: number
   daily_limit: number | null
-}
-
-const TYPES: Record<string, string> = {
-  purchase: 'Purchase',
-  purchase_adjust: 'Change of a purchase',
-  grant: 'Grant',
-  send: 'Message',
-  refund: 'Refund of a message',
-  hold: 'Reserved for a call',
-  settle: 'Price of a call',
-  void: 'Reservation ended',
-  expire: 'Expired',
-  adjustment: 'Correction',
 }
 
 const COLUMNS: readonly Column<Transaction>[] = [
@@ -88,7 +78,32 @@ const RELOAD_EVERY_MS = 5_000
 /** How often the page asks whether the payment provider has confirmed the payment. */
 const PAYMENT_EVERY_MS = 3_000
 
-function Credits() {
+const VIEWS = [
+  ['', 'Balance'],
+  ['why', 'Where credits went'],
+  ['statement', 'Statement'],
+] as const
+
+function Credits({ params: { view = '' } }: PageProps) {
+  return (
+    <>
+      <nav class="views" aria-label="Credits">
+        {VIEWS.map(([id, name]) => (
+          <a
+            key={id}
+            href={hrefOf(id ? `/credits/${id}` : '/credits')}
+            aria-current={view === id ? 'page' : undefined}
+          >
+            {name}
+          </a>
+        ))}
+      </nav>
+      {view === 'why' ? <WhyCredits /> : view === 'statement' ? <Statement /> : <Balance />}
+    </>
+  )
+}
+
+function Balance() {
   const [open, setOpen] = useState<'buy' | 'limit' | null>(null)
   const isFunding = query.value.get('only') === 'funding'
   const after = query.value.get('after') ?? undefined

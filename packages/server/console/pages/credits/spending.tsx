@@ -1,0 +1,344 @@
+import type { ComponentChildren } from 'preact'
+import {
+  Chart,
+  type Column,
+  Empty,
+  LinkButton,
+  Loaded,
+  Money,
+  PageHead,
+  Select,
+  Table,
+} from '../../parts/index.ts'
+import { count, credits, dayText, exactTime, number } from '../../shell/format.ts'
+import { useLoad } from '../../shell/load.ts'
+import { ownApi } from '../../shell/own-api.ts'
+import { hrefOf, query, setQuery } from '../../shell/router.ts'
+import { may } from '../../shell/session.ts'
+import { channelName } from '../messages/channels.ts'
+
+/** What messages cost, what refunds returned, and what else changed the balance. */
+interface Sides {
+  spent: number
+  refunded: number
+  other: number
+}
+
+interface Cause extends Omit<Sides, 'other'> {
+  cause_type: 'bulk' | 'broadcast'
+  cause_id: string
+  name: string | null
+  channel: string | null
+  refunds: number
+}
+
+interface Forecast {
+  state: 'until' | 'over_a_year' | 'empty' | 'too_little_history' | 'no_spending'
+  per_day?: number
+  days: number
+  until?: string
+}
+
+interface Spending {
+  counted_until: string | null
+  days: (Sides & { day: string })[]
+  kinds: { kind: string; count: number; credits: number }[]
+  channels: (Sides & { channel: string | null })[]
+  keys: (Sides & { id: string | null; name: string | null })[]
+  causes: Cause[]
+  causes_examined: number
+  forecast: Forecast
+}
+
+const PERIODS = [
+  ['7', 'Last 7 days'],
+  ['30', 'Last 30 days'],
+  ['90', 'Last 90 days'],
+] as const
+
+/** The kinds of changes of the balance. */
+export const TYPES: Record<string, string> = {
+  purchase: 'Purchase',
+  purchase_adjust: 'Change of a purchase',
+  grant: 'Grant',
+  send: 'Message',
+  refund: 'Refund of a message',
+  hold: 'Reserved for a call',
+  settle: 'Price of a call',
+  void: 'Reservation ended',
+  expire: 'Expired',
+  adjustment: 'Correction',
+}
+
+/** The columns of what was spent, returned, and stayed spent. */
+function sidesColumns<Row extends Omit<Sides, 'other'>>(): Column<Row>[] {
+  return [
+    { name: 'Spent', kind: 'number', value: ({ spent }) => <Money credits={spent} /> },
+    { name: 'Refunded', kind: 'number', value: ({ refunded }) => <Money credits={refunded} /> },
+    {
+      name: 'Net',
+      kind: 'number',
+      value: ({ spent, refunded }) => <Money credits={netOf({ spent, refunded })} />,
+    },
+  ]
+}
+
+/** Differences of decimals, without the error of binary fractions. */
+function netOf({ spent, refunded }: Omit<Sides, 'other'>): number {
+  return Math.round((spent - refunded) * 1e6) / 1e6
+}
+
+/** Why the credits changed: by day, channel, key, bulk and broadcast. Each choice narrows the others. */
+export function WhyCredits() {
+  const { value } = query
+  const days = value.get('days') ?? '30'
+  const [day, channel, key] = ['day', 'channel', 'key'].map((name) => value.get(name) ?? undefined)
+  const load = useLoad(
+    (signal) => ownApi.get<Spending>('/spending/days', { days, day, channel, key }, signal),
+    [days, day, channel, key],
+  )
+  const isNarrowed = day ?? channel ?? key
+  return (
+    <div class="stack">
+      <PageHead title="Where credits went" />
+      <div class="filters">
+        <Select
+          bare
+          label="Period"
+          value={days}
+          options={PERIODS}
+          onInput={(one) => setQuery({ days: one, day: undefined })}
+        />
+        {isNarrowed && (
+          <span>
+            {[
+              day && dayName(day),
+              channel && channelName(channel),
+              key && `sent with ${nameOf(load.data?.keys.find(({ id }) => id === key))}`,
+            ]
+              .filter(Boolean)
+              .join(', ')}{' '}
+            <a href={hrefOf(`/credits/why?days=${days}`)}>Show all</a>
+          </span>
+        )}
+      </div>
+      <Loaded of={load}>{(found) => <Answer found={found} />}</Loaded>
+    </div>
+  )
+}
+
+function Answer({ found }: { found: Spending }) {
+  const { days, kinds, channels, keys, causes, counted_until } = found
+  const day = query.value.get('day')
+  const shown = day ? days.filter((one) => one.day === day) : days
+  const spent = sum(shown.map((one) => one.spent))
+  const refunded = sum(shown.map((one) => one.refunded))
+  const other = sum(shown.map((one) => one.other))
+  if (kinds.length === 0) {
+    return (
+      <Empty icon="credits" title="No credits moved here">
+        <p>Messages, refunds and purchases of this choice appear here.</p>
+      </Empty>
+    )
+  }
+  return (
+    <div class="stack">
+      {counted_until && (
+        <p class="mode-note">
+          The newest changes are not counted yet: this is the state of {exactTime(counted_until)}.
+        </p>
+      )}
+      <section class="cards">
+        <Card name="Spent on messages" value={spent} />
+        <Card name="Refunded" value={refunded} />
+        <Card name="Other changes" value={other} signed />
+        <Lasts of={found.forecast} />
+      </section>
+      <section class="card">
+        <h2>Credits by day (UTC)</h2>
+        <Chart
+          label={`Credits: ${number(spent)} spent, ${number(refunded)} refunded`}
+          times={days.map((one) => Date.parse(one.day) / 1000)}
+          series={[
+            { name: 'Spent', colour: '--accent', values: days.map((one) => one.spent) },
+            { name: 'Refunded', colour: '--good', values: days.map((one) => one.refunded) },
+          ]}
+        />
+      </section>
+      {!day && (
+        <Group name="By day">
+          <Table
+            label="By day"
+            columns={[
+              {
+                name: 'Day (UTC)',
+                kind: 'main',
+                value: (one) => <a href={narrowed({ day: one.day })}>{dayName(one.day)}</a>,
+              },
+              ...sidesColumns<Spending['days'][number]>(),
+              {
+                name: 'Other changes',
+                kind: 'number',
+                value: (one) => <Money credits={one.other} signed />,
+              },
+            ]}
+            rows={days.filter((one) => one.spent || one.refunded || one.other).reverse()}
+            keyOf={(one) => one.day}
+          />
+        </Group>
+      )}
+      {causes.length > 0 && (
+        <Group name="By bulk and broadcast">
+          <Table
+            label="By bulk and broadcast"
+            columns={CAUSES}
+            rows={causes}
+            keyOf={({ cause_id }) => cause_id}
+          />
+          <p class="small muted">
+            The refunds of a bulk are together, also those of later days.
+            {causes.length === 50 && ' The 50 that cost most are shown.'}
+          </p>
+        </Group>
+      )}
+      {channels.length > 0 && (
+        <Group name="By channel">
+          <Table
+            label="By channel"
+            columns={[
+              {
+                name: 'Channel',
+                kind: 'main',
+                value: ({ channel }) =>
+                  channel ? <a href={narrowed({ channel })}>{channelName(channel)}</a> : 'Unknown',
+              },
+              ...sidesColumns<Spending['channels'][number]>(),
+            ]}
+            rows={channels}
+            keyOf={({ channel }) => `${channel}`}
+          />
+        </Group>
+      )}
+      {keys.length > 0 && (
+        <Group name="By API key">
+          <Table
+            label="By API key"
+            columns={[
+              {
+                name: 'Sent with',
+                kind: 'main',
+                value: (one) =>
+                  one.id ? <a href={narrowed({ key: one.id })}>{nameOf(one)}</a> : nameOf(one),
+              },
+              ...sidesColumns<Spending['keys'][number]>(),
+            ]}
+            rows={keys}
+            keyOf={({ id }) => `${id}`}
+          />
+        </Group>
+      )}
+      <Group name="By kind">
+        <Table
+          label="By kind"
+          columns={[
+            { name: 'Change', kind: 'main', value: ({ kind }) => TYPES[kind] ?? kind },
+            { name: 'Number', kind: 'number', value: (one) => number(one.count) },
+            {
+              name: 'Credits',
+              kind: 'number',
+              value: (one) => <Money credits={one.credits} signed />,
+            },
+          ]}
+          rows={kinds}
+          keyOf={({ kind }) => kind}
+        />
+      </Group>
+    </div>
+  )
+}
+
+const CAUSES: readonly Column<Cause>[] = [
+  {
+    name: 'Name',
+    kind: 'main',
+    value: ({ cause_type, cause_id, name }) => {
+      const text = name ?? (cause_type === 'bulk' ? 'Bulk' : 'Broadcast')
+      return may('read') ? <a href={hrefOf(`/${cause_type}s/${cause_id}`)}>{text}</a> : text
+    },
+  },
+  {
+    name: 'Kind',
+    value: ({ cause_type, channel }) =>
+      `${cause_type}${channel ? `, ${channelName(channel)}` : ''}`,
+  },
+  { name: 'Refunds', kind: 'number', value: ({ refunds }) => number(refunds) },
+  ...sidesColumns<Cause>(),
+]
+
+function Group({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <section>
+      <h2 class="section">{name}</h2>
+      {children}
+    </section>
+  )
+}
+
+function Card({ name, value, signed }: { name: string; value: number; signed?: boolean }) {
+  return (
+    <div class="card">
+      <h2>{name}</h2>
+      <p class="figure">
+        <Money credits={value} {...(signed && { signed })} />
+      </p>
+    </div>
+  )
+}
+
+/** How long the credits last, and from what that follows. */
+function Lasts({ of: { state, per_day = 0, days, until } }: { of: Forecast }) {
+  const pace = `${credits(Number(per_day.toPrecision(3)))} a day on average, over ${count(days, 'complete day')}.`
+  const [figure, reason] = {
+    until: [until ? `until ${dayText(until)}` : '', pace],
+    over_a_year: ['more than a year', pace],
+    empty: ['used up', pace],
+    no_spending: ['no end in sight', `Nothing was spent in ${count(days, 'complete day')}.`],
+    too_little_history: [
+      'not known yet',
+      `A forecast needs 3 complete days; there ${days === 1 ? 'is' : 'are'} ${days}.`,
+    ],
+  }[state]
+  return (
+    <div class="card">
+      <h2>At this pace</h2>
+      <p class="figure">{figure}</p>
+      <p class="small">{reason}</p>
+      {(state === 'empty' || state === 'until') && may('bill') && (
+        <LinkButton to="/credits">Balance and purchases</LinkButton>
+      )}
+    </div>
+  )
+}
+
+function nameOf(key: { id: string | null; name: string | null } | undefined): string {
+  if (!key) return 'one key'
+  return key.id === null ? 'Unknown' : (key.name ?? 'Console')
+}
+
+/** The page with one more filter. */
+function narrowed(filter: Record<string, string>): string {
+  const all = new URLSearchParams(query.value)
+  for (const [name, value] of Object.entries(filter)) all.set(name, value)
+  return hrefOf(`/credits/why?${all}`)
+}
+
+const DAY = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeZone: 'UTC' })
+
+/** A day of UTC, the same in each zone of the browser. */
+export function dayName(day: string): string {
+  return DAY.format(new Date(day))
+}
+
+function sum(values: readonly number[]): number {
+  return Math.round(values.reduce((total, one) => total + one, 0) * 1e6) / 1e6
+}
