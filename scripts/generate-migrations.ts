@@ -42,6 +42,7 @@ const KEYED = new Set([
   'passkeys',
   'passkey_challenges',
   'contact_tags',
+  'contact_words',
   'conversations',
   'message_parts',
   'dispatch_pauses',

@@ -44,6 +44,7 @@ import { createOperators, type Operators } from './operators/operators.ts'
 import { createOverviews, type Overviews } from './overview/overview.ts'
 import { atBorder, behindBorder } from './parameters/at-border.ts'
 import { bordersOf, closeOptions } from './parameters/borders.ts'
+import { createPeople, type People } from './people/people.ts'
 import { openCountryRule } from './prices/price.ts'
 import { installProviders } from './providers/install.ts'
 import { smtpMailerOf } from './providers/owner-mailer.ts'
@@ -131,6 +132,8 @@ export interface Core<F extends Form = 'given'> {
   domains: Domains<F>
   /** The contacts of workspaces. */
   contacts: Contacts<F>
+  /** What a workspace knows about a contact: search by name, history over all channels. */
+  people: People<F>
   /** The addresses to which a workspace sends nothing. */
   suppressions: Suppressions<F>
   /** Fetches files that requests name by their address. */
@@ -480,6 +483,7 @@ function bindApi(parts: Parts) {
     events: parts.feed.events,
     eventPage: parts.feed.eventPage,
     contacts,
+    people: createPeople({ storage, runtime, contacts, quietHours }),
     suppressions: createSuppressions({ storage, runtime }),
     files: { fetch: parts.files.fetch, ask: parts.files.ask },
     unsubscribe: createUnsubscribe({ storage, runtime, secret: () => secret(PROVIDERS_SECRET) }),

@@ -93,10 +93,19 @@ export type { SequenceLimit } from './messages/sequence-detector.ts'
 export type { HistoryPoint, Outcomes, TimelineEntry } from './messages/timeline.ts'
 export type { Operators } from './operators/operators.ts'
 export type { Overviews, Queues } from './overview/overview.ts'
+export type {
+  FoundPerson,
+  People,
+  Person,
+  PersonEntry,
+  PersonSuppression,
+  SentWith,
+} from './people/people.ts'
 export type { ChannelPrice, CountryRule, Prices } from './prices/price.ts'
 export * from './provider.ts'
 export type { ProviderModule, ProviderOption } from './providers/install.ts'
 export type { ProviderSettings, ProviderSettingsInput, Schema } from './providers/registry.ts'
+export type { RecipientZone } from './quiet-hours/quiet-hours.ts'
 export type { DocumentRequest, Files } from './remote-files/remote-files.ts'
 export type { Recipients } from './retention/erasure.ts'
 export type { EntryKind } from './rows/credits.ts'

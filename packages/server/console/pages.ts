@@ -36,6 +36,7 @@ export const PAGES: readonly PageEntry[] = [
   { path: '/received/:channel?/:address?', label: 'Received', icon: 'received', group: 'Messaging', needs: 'read', page: of(audience, 'received') },
   { path: '/verifications/:id?', label: 'One-time codes', icon: 'codes', group: 'Messaging', needs: 'read', page: of(audience, 'verifications') },
   { path: '/contacts/:id?', label: 'Contacts', icon: 'contacts', group: 'Audience', needs: 'read', page: of(audience, 'contacts') },
+  { path: '/people/:id', needs: 'read', page: of(audience, 'person') },
   { path: '/suppressions', label: 'Suppressions', icon: 'suppressions', group: 'Audience', needs: 'read', page: of(audience, 'suppressions') },
   { path: '/credits/:view?', label: 'Credits', icon: 'credits', group: 'Workspace', needs: 'belong', page: of(workspace, 'credits') },
   { path: '/team', label: 'Team', icon: 'team', group: 'Workspace', needs: 'belong', page: of(workspace, 'team') },

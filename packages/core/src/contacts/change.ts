@@ -8,6 +8,7 @@ import {
 } from '../contract/resources/contacts.ts'
 import { CHANNELS, type Channel } from '../contract/resources/content.ts'
 import type { ContactRow, SuppressionRow } from '../rows/rows.ts'
+import { suppressedForms } from '../rules/recipients.ts'
 
 /** The contacts that a change could collide with, indexed by each unique key. */
 export interface ContactIndex {
@@ -174,6 +175,19 @@ function addressOn(channel: Channel, { phone, email_key }: Addresses): string | 
 
 export function addressesOf({ phone, email_key }: Addresses): string[] {
   return [phone, email_key].filter((address) => address !== null)
+}
+
+/**
+ * The addresses under which messages to and from a contact are stored: WhatsApp has several forms of some numbers, and an
+ * e-mail keeps the case in which its request wrote the address.
+ */
+export function historyAddresses({
+  phone,
+  email,
+  email_key,
+}: Addresses & Pick<ContactRow, 'email'>): string[] {
+  const forms = phone === null ? [] : suppressedForms({ channel: 'whatsapp', address: phone })
+  return [...new Set([phone, ...forms, email, email_key])].filter((one) => one !== null)
 }
 
 /** Indexes suppressions by channel and address. */

@@ -304,6 +304,8 @@ export const LIMITS = {
   /** This limit is less than `json_depth`, so that stored attributes fit into an import. */
   contact_attributes_depth: 12,
   contact_search_length: 255,
+  /** The words of a search for a person: each is one more query. */
+  person_search_words: 4,
   contact_import_rows: 10_000,
   /** An address book whose contacts have many numbers and addresses has more than 100. */
   contact_import_columns: 250,

@@ -1,6 +1,8 @@
 import { seen, type Viewer, viewOf } from '../api-keys/viewer.ts'
+import { historyAddresses } from '../contacts/change.ts'
 import { type AddressContact, contactsOf } from '../contacts/read-contacts.ts'
 import { pageOf, withNext } from '../contract/endpoints/paging.ts'
+import { SvcError } from '../contract/errors.ts'
 import { uuid } from '../contract/fields/fields.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { Content } from '../contract/resources/content.ts'
@@ -11,7 +13,7 @@ import type { MessageRow } from '../rows/rows.ts'
 import { idFloor, type Runtime } from '../runtime/runtime.ts'
 import { withoutCode } from '../secrets/codes.ts'
 import type { Storage } from '../storage/ports/storage.ts'
-import type { ShortMessageRow } from '../storage/ports/stores.ts'
+import type { MessageFilter, Reads, ShortMessageRow } from '../storage/ports/stores.ts'
 import { attachmentsOf, withAttachments } from './stored-files.ts'
 
 /** The numbers of messages that one query of a search reads, and one call. */
@@ -74,7 +76,7 @@ export async function searchMessages(
 async function findMessages(
   { storage: { read }, runtime }: Parts,
   viewer: Viewer,
-  { search, startDate, endDate, limit, after, ...asked }: MessageSearch,
+  { search, startDate, endDate, limit, after, contact_id, ...asked }: MessageSearch,
   { step, max }: Bounds,
 ): Promise<Omit<FoundMessages, 'messages'> & { messages: ShortMessage[] }> {
   const view = viewOf(viewer)
@@ -85,9 +87,17 @@ async function findMessages(
       ? { ...asked, error_code: undefined, status: 'canceled' as const }
       : asked
   const filter = { ...own, livemode, from: startDate, until: endDate }
+  const addresses =
+    contact_id === undefined ? undefined : await addressesOfContact(read, workspace_id, contact_id)
   const content_length = LIMITS.list_content_length
   const { api_key_id, sender, tag } = own
   const isExamined = [search, own.error_code, api_key_id, sender, tag].some(Boolean)
+  if (!isExamined && addresses) {
+    const own = { ...filter, before_id: after }
+    const found = await messagesTo(read, workspace_id, { addresses, filter: own, limit: limit + 1 })
+    const { rows, next_after } = pageOf(found, { limit }, ({ id }) => id)
+    return { messages: rows, ...COMPLETE, next_after }
+  }
   if (!isExamined) {
     const slice = { limit, offset: 0 }
     const page = { ...withNext(slice), content_length }
@@ -101,7 +111,8 @@ async function findMessages(
   }
   if (search !== undefined && after === undefined && uuid.safeParse(search).success) {
     const row = seen(view, await read.messages.byId(workspace_id, search))
-    if (row) return { messages: [shown(row)], ...COMPLETE }
+    const isAsked = row && (!addresses || addresses.includes(row.recipient))
+    if (isAsked) return { messages: [shown(row)], ...COMPLETE }
   }
   const messages: ShortMessage[] = []
   const began_ms = runtime.now().getTime()
@@ -109,7 +120,7 @@ async function findMessages(
   for (let examined = step; ; examined += step) {
     const { rows, last } = await read.messages.search(
       workspace_id,
-      { ...filter, before_id, part: search },
+      { ...filter, before_id, part: search, recipients: addresses },
       { limit: limit - messages.length + 1, content_length, examine: step },
     )
     messages.push(...rows.map(shownShort))
@@ -122,6 +133,36 @@ async function findMessages(
       return { messages, total: null, next_after: last.id, searched_until: last.created_at }
     }
   }
+}
+
+async function addressesOfContact(
+  read: Pick<Reads, 'contacts'>,
+  workspaceId: string,
+  contactId: string,
+): Promise<string[]> {
+  const row = await read.contacts.byId(workspaceId, contactId)
+  if (!row) throw new SvcError('not_found', 'Contact not found')
+  return historyAddresses(row)
+}
+
+/** The newest messages to some addresses, newest first: one query for each address, which its index serves. */
+export async function messagesTo(
+  read: Pick<Reads, 'messages'>,
+  workspaceId: string,
+  {
+    addresses,
+    filter,
+    limit,
+  }: { addresses: readonly string[]; filter: MessageFilter; limit: number },
+): Promise<ShortMessage[]> {
+  const page = { limit, offset: 0, content_length: LIMITS.list_content_length }
+  const found = await Promise.all(
+    addresses.map((recipient) =>
+      read.messages.listShort(workspaceId, { ...filter, recipient }, page),
+    ),
+  )
+  const newest = found.flat().sort((a, b) => (a.id < b.id ? 1 : -1))
+  return newest.slice(0, limit).map(shownShort)
 }
 
 const COMPLETE = { total: null, next_after: null, searched_until: null } as const

@@ -15,6 +15,7 @@ import { CHANNELS, type Channel } from '../contract/resources/content.ts'
 import { emailBulk } from '../contract/resources/email-bulk.ts'
 import type { EventKind } from '../contract/resources/events.ts'
 import { messageSearch } from '../contract/resources/messages.ts'
+import { personHistory, personSearch } from '../contract/resources/people.ts'
 import { templateName } from '../contract/resources/template-use.ts'
 import { type ExternalCode, externalCode } from '../contract/resources/verifications.ts'
 import { SUBSCRIPTIONS } from '../contract/resources/webhooks.ts'
@@ -87,6 +88,11 @@ function makeBorders(api: Api) {
     webhooks: webhookBorders(api.webhooks),
     domains: domainBorders(api.domains),
     contacts: contactBorders(api.contacts),
+    people: {
+      find: takes(workspaceId, query(personSearch)),
+      get: takes(workspaceId, id(api.contacts.get)),
+      history: takes(viewer(api.messages.list), id(api.contacts.get), query(personHistory)),
+    },
     files: {
       fetch: takes(checked<string>('url', httpUrl)),
       ask: takes(checked<DocumentRequest>('request', documentRequest)),

@@ -26,6 +26,11 @@ export interface QuietHoursOf {
   ): Awaitable<EndOfQuiet | null>
   /** The zones of the recipients of a workspace, whether it has quiet hours or not. */
   zonesFor(workspaceId: string, channel: Channel): Promise<ZoneOf>
+  /** The zone of a contact, and where it is from. */
+  zoneOf(
+    workspaceId: string,
+    contact: Pick<ContactRow, 'phone' | 'attributes'>,
+  ): Promise<RecipientZone>
   /** Forgets the settings of a workspace, because they changed. */
   forget(workspaceId: string): void
 }
@@ -37,6 +42,12 @@ export interface QuietHoursOf {
 export type ZoneOf = (recipient: string, attributes: ContactRow['attributes']) => string
 
 /** How long settings are used: a change by another process counts after this time at the latest. */
+/** The IANA zone of a recipient: of the attributes of its contact, of the country of its number, or of the workspace. */
+export interface RecipientZone {
+  time_zone: string
+  source: 'contact' | 'country' | 'workspace'
+}
+
 const FRESH_MS = 5_000
 
 /** The number of workspaces whose settings are kept. At this number the map is emptied before the next one is added. */
@@ -112,6 +123,15 @@ export function createQuietHours({
       const settings = await settingsOf(workspaceId)
       const otherZoneOf = await zonesWithoutContacts(channel, settings?.time_zone ?? 'UTC')
       return (recipient, attributes) => zoneIn(attributes) ?? otherZoneOf(recipient)
+    },
+    async zoneOf(workspaceId, { phone, attributes }) {
+      const own = zoneIn(attributes)
+      if (own !== null) return { time_zone: own, source: 'contact' }
+      const { countryOf } = await import('../prices/country-of.ts')
+      const country = phone === null ? undefined : COUNTRY_ZONES.get(countryOf(phone) ?? '')
+      if (country !== undefined) return { time_zone: country, source: 'country' }
+      const settings = await settingsOf(workspaceId)
+      return { time_zone: settings?.time_zone ?? 'UTC', source: 'workspace' }
     },
     forget(workspaceId) {
       known.delete(workspaceId)

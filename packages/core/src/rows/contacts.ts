@@ -42,6 +42,16 @@ export function contactTables(d: Dialect) {
       d.index('contact_tags_contact').on(t.workspace_id, t.contact_id),
     ],
   )
+  /** An index of the words of `search_text` by their beginnings: `wordKey` makes the words. */
+  const contact_words = d.table(
+    'contact_words',
+    {
+      workspace_id: d.text().notNull(),
+      word: d.text().notNull(),
+      contact_id: d.text().notNull(),
+    },
+    (t) => [d.primaryKey({ columns: [t.workspace_id, t.word, t.contact_id] })],
+  )
   /** Recipients that get no messages on a channel. */
   const suppressions = d.table(
     'suppressions',
@@ -55,5 +65,5 @@ export function contactTables(d: Dialect) {
     },
     (t) => [d.primaryKey({ columns: [t.workspace_id, t.channel, t.address] })],
   )
-  return { contacts, contact_tags, suppressions }
+  return { contacts, contact_tags, contact_words, suppressions }
 }

@@ -67,6 +67,52 @@ export function contactsContract(open: OpenStorage): void {
     expect(await tags(workspaceId, { limit: 10, after: 'd' })).toEqual([])
   })
 
+  describe('found by the beginnings of words', () => {
+    const named = (search_text: string, workspaceId: string) =>
+      bench.make.contact(workspaceId, { search_text })
+    const found = async (workspaceId: string, ...words: string[]) => {
+      const rows = await bench.storage.read.contacts.withWords(workspaceId, words, 10)
+      return rows.map(({ search_text }) => search_text.split('\n')[0])
+    }
+
+    it('needs each word, puts whole words first, and finds no contact of another workspace', async () => {
+      const workspaceId = await bench.workspace()
+      const stranger = await bench.workspace()
+      await insert(
+        named("alice o'hara\n+255700000001\nalice@example.com", workspaceId),
+        named('ali hassan\n+255700000002', workspaceId),
+        named('natalia haan', workspaceId),
+        named('żółw-straße müller', workspaceId),
+        named('ali stranger', stranger),
+      )
+      expect(await found(workspaceId, 'ali')).toEqual(['ali hassan', "alice o'hara"])
+      expect(await found(workspaceId, 'ali', 'ha')).toEqual(['ali hassan', "alice o'hara"])
+      expect(await found(workspaceId, 'ha', 'ali')).toEqual(["alice o'hara", 'ali hassan'])
+      expect(await found(workspaceId, 'ali', 'hass')).toEqual(['ali hassan'])
+      expect(await found(workspaceId, '2557')).toEqual(["alice o'hara", 'ali hassan'])
+      expect(await found(workspaceId, 'alice@ex')).toEqual(["alice o'hara"])
+      expect(await found(workspaceId, 'stra')).toEqual(['żółw-straße müller'])
+      expect(await found(workspaceId, 'żó', 'mü')).toEqual(['żółw-straße müller'])
+      expect(await found(workspaceId, 'alia')).toEqual([])
+      expect(await found(workspaceId)).toEqual([])
+    })
+
+    it('finds a changed name, not the one before, and no removed contact', async () => {
+      const workspaceId = await bench.workspace()
+      const one = named('asha mwangi', workspaceId)
+      await insert(one)
+      await bench.storage.write(({ contacts }) =>
+        contacts.update({ ...one, search_text: 'asha otieno' }),
+      )
+      expect(await found(workspaceId, 'mwangi')).toEqual([])
+      expect(await found(workspaceId, 'otieno', 'asha')).toEqual(['asha otieno'])
+      await bench.storage.write(({ contacts }) => contacts.remove(workspaceId, one.id))
+      expect(await found(workspaceId, 'asha')).toEqual([])
+      await insert(named('asha again', workspaceId))
+      expect(await found(workspaceId, 'asha')).toEqual(['asha again'])
+    })
+  })
+
   it('says who has a phone, an address or an id, each once', async () => {
     const workspaceId = await bench.workspace()
     const one = bench.make.contact(workspaceId, {

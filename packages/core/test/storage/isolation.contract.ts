@@ -336,6 +336,7 @@ export function isolationContract(open: OpenStorage): void {
           byIds: () => contacts.byIds(asker, [contact.id]),
           holding: () => contacts.holding(asker, keys),
           names: () => contacts.names(asker, keys),
+          withWords: () => contacts.withWords(asker, ['ash'], 10),
           attributes: () => contacts.attributes(asker, keys),
           list: () => contacts.list(asker, part, EVERYTHING),
           count: () => contacts.count(asker, part),

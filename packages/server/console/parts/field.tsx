@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { type FoundPerson, usePeople } from './people.tsx'
 
 interface Labelled {
   label: string
@@ -177,8 +178,16 @@ export function DayInput({ label, value, onInput }: Value & { label: string }) {
 
 const TYPING_MS = 300
 
-/** The search of a page: `/` focuses it, and the value is reported when typing pauses. */
-export function Search({ value, onInput, placeholder }: Value & { placeholder: string }) {
+/**
+ * The search of a page: `/` focuses it, and the value is reported when typing pauses. With `onPerson` the contacts are offered
+ * whose names begin with the text.
+ */
+export function Search({
+  value,
+  onInput,
+  placeholder,
+  onPerson,
+}: Value & { placeholder: string; onPerson?: (person: FoundPerson) => void }) {
   const [typed, setTyped] = useState(value)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   const element = useRef<HTMLInputElement>(null)
@@ -195,20 +204,35 @@ export function Search({ value, onInput, placeholder }: Value & { placeholder: s
     addEventListener('keydown', focus)
     return () => removeEventListener('keydown', focus)
   }, [])
-  return (
+  const people = usePeople(typed, onPerson && take)
+  function take(person: FoundPerson) {
+    clearTimeout(timer.current)
+    setTyped('')
+    onPerson?.(person)
+  }
+  const input = (
     <input
       ref={element}
       class="search"
-      type="search"
       dir="auto"
       aria-label={placeholder}
       placeholder={placeholder}
       value={typed}
+      // Only an input for texts can be a combobox.
+      {...(onPerson ? people.input : ({ type: 'search' } as object))}
       onInput={({ currentTarget }) => {
         setTyped(currentTarget.value)
+        people.open()
         clearTimeout(timer.current)
         timer.current = setTimeout(() => onInput(currentTarget.value.trim()), TYPING_MS)
       }}
     />
+  )
+  if (!onPerson) return input
+  return (
+    <span class="combobox">
+      {input}
+      {people.list}
+    </span>
   )
 }

@@ -27,6 +27,7 @@ import { operatorEndpoints, operatorSessionEndpoints } from './operator/endpoint
 import { operatorHandlers, operatorSessionHandlers } from './operator/handlers.ts'
 import { createBackgroundWork, type OperatorService } from './operator/service.ts'
 import { hasPasskeys } from './passkey-requests.ts'
+import { peopleEndpoints, peopleHandlers } from './people.ts'
 import { secondFactorEndpoints, secondFactorHandlers } from './second-factor.ts'
 import { personHandlers, sessionHandlers } from './session.ts'
 import { streamEndpoints, streamHandlers } from './stream.ts'
@@ -153,6 +154,7 @@ export async function serveConsole(
   mount(app, admission, messageHtml, messageHtmlHandlers(core), {
     console: { ...access, chooses_by_query: true },
   })
+  mount(app, admission, peopleEndpoints, peopleHandlers(core), { console: access })
   mount(app, admission, tableEndpoints, tableHandlers(core), { console: access })
   mount(app, admission, findingEndpoints, findingHandlers(core), { console: access })
   for (const name of Object.keys(bundle?.files ?? {})) {

@@ -11,6 +11,7 @@ import {
   walkPurchase,
   walkTwoWorkspaces,
 } from './walk-people.ts'
+import { walkPerson } from './walk-person.ts'
 
 /** Every page of the console, with the text that shows that it is loaded. A new page adds its line here. */
 export const PAGES = [
@@ -75,6 +76,7 @@ export async function walkConsole(
       await openMessage(page, place)
       await openVerification(page, place)
       await editTemplate(browser, page, place)
+      await walkPerson(page, place)
       await walkConversation(page, place)
       await walkImport(page, place)
       await walkBulk(page, place)

@@ -214,6 +214,8 @@ export const messageSearch = z.object({
   sender: phoneOrText(text(LIMITS.sender_name_length)).optional(),
   /** The name or the value of a tag of an e-mail. */
   tag: text(LIMITS.email_tag_length).optional(),
+  /** Only messages to the addresses of this contact. */
+  contact_id: uuid.optional(),
   after: uuid.optional(),
   limit,
 })

@@ -49,6 +49,7 @@ export const READ_PLACES = {
     holding: 'primary',
     attributes: 'primary',
     names: 'primary',
+    withWords: 'replica',
     list: 'replica',
     audience: 'primary',
     countAudience: 'primary',

@@ -361,11 +361,18 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
       /**
        * The messages in which `part` occurs: in recipient, sender, the provider's id, metadata or the first `SEARCHED_LENGTH`
        * characters of the content as JSON. Upper and lower case of ASCII letters are equal. At most `examine` messages are read,
-       * of those with the `error_code` if the filter has one.
+       * of those with the `error_code` if the filter has one. `recipients`: only messages to one of these.
        */
       async search(
         workspaceId: string,
-        { part, ...filter }: MessageFilter & { part?: string | undefined },
+        {
+          part,
+          recipients,
+          ...filter
+        }: MessageFilter & {
+          part?: string | undefined
+          recipients?: readonly string[] | undefined
+        },
         {
           limit,
           content_length,
@@ -391,6 +398,8 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
         const examined = and(
           matching(workspaceId, found.filter),
           last && gte(t.id, last.id),
+          // `is true` keeps the order of the key: see `matching`.
+          recipients && sql`(${inArray(t.recipient, filledUp(recipients))}) is true`,
           part === undefined ? undefined : containing(part),
         )
         const rows = await shortRows(content_length)

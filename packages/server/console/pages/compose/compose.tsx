@@ -3,12 +3,13 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import {
   Button,
   ErrorBox,
+  Field,
   focusFault,
   LinkButton,
   Loaded,
   PageHead,
-  TextInput,
 } from '../../parts/index.ts'
+import { type FoundPerson, usePeople } from '../../parts/people.tsx'
 import { api, fieldError } from '../../shell/api.ts'
 import { facts } from '../../shell/facts.ts'
 import { useLoad } from '../../shell/load.ts'
@@ -93,19 +94,7 @@ function Form({ initial }: { initial: Draft }) {
     <form class="columns" onSubmit={send} noValidate ref={element}>
       <div class="card form">
         <ChannelTabs {...editing} />
-        <TextInput
-          label="Recipient"
-          autofocus
-          hint={
-            <>
-              {draft.channel === 'email'
-                ? 'One address or several, separated by commas.'
-                : 'A phone number with + and country code, such as +14155550100.'}
-              <SandboxHint channel={draft.channel} />
-            </>
-          }
-          {...bound(editing, 'to', 'to')}
-        />
+        <Recipient channel={draft.channel} {...bound(editing, 'to', 'to')} />
         <ContentFields {...editing} />
         <MoreFields {...editing} />
       </div>
@@ -119,6 +108,63 @@ function Form({ initial }: { initial: Draft }) {
         </Button>
       </div>
     </form>
+  )
+}
+
+/** The recipient: the contacts are offered whose names begin with the typed text. Of several addresses, the last one is searched. */
+function Recipient({
+  channel,
+  value,
+  onInput,
+  error,
+}: {
+  channel: Channel
+  value: string
+  onInput(value: string): void
+  error: string | undefined
+}) {
+  const isMail = channel === 'email'
+  const start = isMail ? value.lastIndexOf(',') + 1 : 0
+  const typed = value.slice(start)
+  const addressOf = ({ phone, email }: FoundPerson) => (isMail ? email : phone)
+  const take = (person: FoundPerson) => {
+    const before = value.slice(0, start)
+    onInput(before + (before && ' ') + (addressOf(person) ?? ''))
+  }
+  const people = usePeople(typed, take, addressOf)
+  const element = useRef<HTMLInputElement>(null)
+  useEffect(() => element.current?.focus(), [])
+  return (
+    <Field
+      label="Recipient"
+      hint={
+        <>
+          {isMail
+            ? 'The name of a contact, or one address or several, separated by commas.'
+            : 'The name of a contact, or a phone number with + and country code, such as +14155550100.'}
+          <SandboxHint channel={channel} />
+        </>
+      }
+      error={error}
+    >
+      {(control) => (
+        <span class="combobox">
+          <input
+            {...control}
+            {...people.input}
+            ref={element}
+            type="text"
+            dir="auto"
+            value={value}
+            onInput={({ currentTarget }) => {
+              onInput(currentTarget.value)
+              people.open()
+            }}
+          />
+          {people.list}
+        </span>
+      )}
+    </Field>
   )
 }
 

@@ -146,6 +146,9 @@ function Details({ id, onClose, onChange }: { id: string; onClose(): void; onCha
   }
   return (
     <Drawer title="Contact" onClose={onClose}>
+      <LinkButton icon="messages" to={`/people/${id}`}>
+        All messages and consent
+      </LinkButton>
       <Loaded of={load}>
         {({ contact }) =>
           may('send') ? (

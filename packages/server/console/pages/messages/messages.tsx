@@ -24,7 +24,7 @@ import { useLive, useLiveReload } from '../../shell/live.ts'
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import type { PageProps } from '../../shell/page.ts'
-import { go, query, setQuery } from '../../shell/router.ts'
+import { go, hrefOf, query, setQuery } from '../../shell/router.ts'
 import { may, mode } from '../../shell/session.ts'
 import { CHANNELS, channelName } from './channels.ts'
 import { summaryOf } from './content.tsx'
@@ -122,6 +122,7 @@ const NAMES = [
   'api_key_id',
   'sender',
   'tag',
+  'contact_id',
   'after',
 ] as const
 
@@ -238,9 +239,10 @@ function Filters({
   return (
     <div class="filters">
       <Search
-        placeholder="Recipient, id, metadata or text"
+        placeholder="Name, recipient, id, metadata or text"
         value={search}
         onInput={(one) => set({ search: one })}
+        onPerson={({ id }) => set({ contact_id: id, search: '' })}
       />
       <Select
         bare
@@ -287,9 +289,29 @@ function Filters({
           )
         )
       })}
+      {more.contact_id && (
+        <OfContact id={more.contact_id} onRemove={() => set({ contact_id: '' })} />
+      )}
       <Button onClick={() => setOpen(true)}>More filters</Button>
       {isOpen && <MoreFilters of={more} onChange={set} onClose={() => setOpen(false)} />}
     </div>
+  )
+}
+
+/** The contact whose messages are shown: its name leads to everything about it. */
+function OfContact({ id, onRemove }: { id: string; onRemove(): void }) {
+  const load = useLoad(
+    (signal) => api.contacts.get(id, { signal }).then(({ contact }) => contact),
+    [id],
+  )
+  const { name, phone, email } = load.data ?? {}
+  return (
+    <>
+      <Button icon="close" onClick={onRemove}>
+        To <bdi>{name ?? phone ?? email ?? 'one contact'}</bdi>
+      </Button>
+      <a href={hrefOf(`/people/${id}`)}>Everything about this contact</a>
+    </>
   )
 }
 

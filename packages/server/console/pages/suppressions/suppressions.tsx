@@ -20,13 +20,7 @@ import { useLoad } from '../../shell/load.ts'
 import { filtersOf, setQuery } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 import { CHANNELS, channelName } from '../messages/channels.ts'
-
-const REASONS = [
-  ['opt_out', 'Opted out'],
-  ['bounce', 'Bounced'],
-  ['complaint', 'Complained'],
-  ['manual', 'Added by hand'],
-] as const
+import { REASONS } from './reasons.ts'
 
 const COLUMNS: readonly Column<Suppression>[] = [
   { name: 'Address', kind: 'main', value: ({ address }) => address },
