@@ -52,7 +52,8 @@ export function settleSend(step: Step, attempt: number, outcome: Outcome, holds:
     if (!wasRefunded(message)) message.accepted = true
     assign(message, settlement.provider)
     if (!isErased(message)) message.provider_message_id ??= outcome.provider_message_id
-    const deferred = reach(step, outcome)
+    const isOvertaken = !holds && queued !== null && queued.attempt > attempt
+    const deferred = reach(step, isOvertaken ? withoutRejections(outcome) : outcome)
     converse(step, outcome.identities)
     addParts(step, attempt, outcome.part_ids ?? [])
     if (holds || queued?.token === null) {
@@ -111,6 +112,20 @@ function reach(
   conclude(step)
   const due = message.recipients.find(isDue)
   return due && results.get(emailKey(due.address))
+}
+
+/**
+ * An acceptance that comes late: a newer attempt sends, or sent, the mail to all recipients that had no result. So only that
+ * attempt can say that one of them does not get it.
+ */
+function withoutRejections(
+  outcome: Extract<Outcome, { type: 'accepted' }>,
+): Extract<Outcome, { type: 'accepted' }> {
+  if (!outcome.recipients) return outcome
+  const recipients = outcome.recipients.map(({ address, error_code, error_message }) => {
+    return { type: 'retry' as const, address, error_code, error_message }
+  })
+  return { ...outcome, recipients }
 }
 
 /** Applies the rejections of some of several recipients. Returns whether no recipient waits for a result any more. */

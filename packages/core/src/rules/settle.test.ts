@@ -371,6 +371,31 @@ describe('an attempt that no provider accepted, after its claim was lost', () =>
   })
 })
 
+describe('a late acceptance of a mail to several', () => {
+  const recipient = (address: string) =>
+    ({ address, role: 'to', status: 'queued', accepted: false, ...refusal }) as const
+  const rejected = { address: 'b@example.com', type: 'rejected', ...refusal } as const
+
+  it.each([
+    ['a newer attempt that is in flight', { token: 'other', attempt: 2 }, 'queued'],
+    ['a newer attempt whose outcome is known or not', { token: null, attempt: 2 }, 'queued'],
+    ['no newer attempt', { token: null, attempt: 1 }, 'failed'],
+  ])('decides about a rejected recipient after %s', (_, row, status) => {
+    const recipients = [recipient('a@example.com'), recipient('b@example.com')]
+    const message = make.message('w1', { channel: 'email', recipients })
+    const outcome: Outcome = {
+      type: 'accepted',
+      provider_message_id: 'P1',
+      lookup_after_ms: null,
+      recipients: [rejected],
+    }
+    const result = { task: 'send', attempt: 1, outcome } as const
+    const { messages } = plan([settlement(message, result)], stateOf(message, row))
+    expect(messages[0]?.recipients?.map((one) => one.status)).toEqual(['sent', status])
+    expect(messages[0]?.credits_refunded).toBe(status === 'failed' ? message.credits_used / 2 : 0)
+  })
+})
+
 describe('several settlements of one message in one write', () => {
   const rejected = { task: 'send', attempt: 1, outcome: { type: 'rejected', ...refusal } } as const
   const callback = { task: 'callback', receipts: [delivered] } as const
