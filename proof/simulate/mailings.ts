@@ -243,13 +243,12 @@ export async function steer(stage: Stage, { which, how }: Doing<'steer'>): Promi
   const at = `${how} ${world.nameOf('b', one.id)}`
   const changes = how === 'pause' || how === 'resume'
   if (changes) one.paused.begin()
-  const before = one.paused.state
   const wasCanceled = one.isCanceled
   const answer = await ask(stage, at, async ({ broadcasts, ...core }) => {
     const identity = await identityOf(core as Core, place.key)
     if (how === 'get') return (await broadcasts.get(identity, one.id)).broadcast
     if (how === 'resume') return broadcasts.resume(identity, one.id)
-    if (how === 'update') return broadcasts.update(identity, one.id, { rate: 30, draft: false })
+    if (how === 'update') return broadcasts.update(identity, one.id, { rate: 30 })
     if (how === 'preview') {
       const template = { name: 'news' }
       await broadcasts.preview(identity, { channel: 'sms', template, audience: {}, draft: false })
@@ -259,9 +258,10 @@ export async function steer(stage: Stage, { which, how }: Doing<'steer'>): Promi
   })
   const shown = answer && 'value' in answer ? answer.value : null
   if (shown) world.trace(`${at}: ${shown.status} ${shown.counts.accepted}`)
-  if (changes) one.paused.end(shown ? (how === 'pause' ? 'yes' : 'no') : 'unknown')
-  else if (how === 'update') one.paused.state = before
-  one.accepted = one.paused.state === 'yes' && shown ? shown.counts.accepted : null
+  if (changes) {
+    one.paused.end(shown ? (how === 'pause' ? 'yes' : 'no') : 'unknown')
+    one.accepted = one.paused.state === 'yes' && shown ? shown.counts.accepted : null
+  }
   if (how === 'cancel' && shown) one.isCanceled = true
   if (wasCanceled && shown && shown.status !== 'canceled') {
     world.violate('a canceled broadcast stays canceled', `${at}: ${shown.status}`)

@@ -191,7 +191,9 @@ function carry(name: ProviderName, job: SendJob, batch: Call[]): Promise<Outcome
   const mood = model.calm ? 'well' : model.moods[name]
   // A provider that recognises repetitions accepts the repetition of a message that it has.
   const isKnown = name === 'once' && one.copies > 0 && draw % 100 < 80
-  const kind = model.calm || isKnown ? 0 : draw % 100
+  // The outcome of a mail to several is often unknown, so that some of them complain before it is sent again.
+  const isDoubtful = due.length > 1 && mixed(draw, 11) % 3 === 0
+  const kind = model.calm || isKnown ? 0 : isDoubtful ? 80 + (draw % 12) : draw % 100
   const isUnsure = mood === 'silent' || (kind >= 80 && kind < 92)
   const slow = 5_000 + (mixed(draw, 4) % 19_000)
   const isAwake = elapsedMs() - model.woke_ms > SLOW_NETWORK_MS

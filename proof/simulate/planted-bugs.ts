@@ -79,8 +79,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     changes: [
       {
         file: 'storage/sqlite/verbs/claim-messages.ts',
-        find: 'where q.due_at <= $now and (q.token',
-        replace: 'where (q.due_at <= $now or q.token is not null) and (q.token',
+        find: 'where due_at <= $now and (token is null or $takes_over) order',
+        replace:
+          'where (due_at <= $now or token is not null) and (token is null or $takes_over) order',
       },
     ],
   },
@@ -177,8 +178,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     changes: [
       {
         file: 'dispatch/lane.ts',
-        find: 'if (stopping || gate.is_paused || (isBehind',
-        replace: 'if (stopping || (isBehind',
+        find: 'if (stopping || gate.is_paused || !(mayPass',
+        replace: 'if (stopping || !(mayPass',
       },
       {
         file: 'dispatch/performer.ts',
