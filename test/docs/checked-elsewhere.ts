@@ -45,7 +45,6 @@ export const CHECKED_ELSEWHERE: { page: string; info: RegExp; by: string }[] = [
     info: /^js console-fastify$/,
     by: 'packages/server/test/console.test.ts',
   },
-  { page: 'docs/operating/scaling.md', info: /^sql$/, by: 'packages/core/test/scaling/plan.ts' },
 ]
 
 /** The file whose tests run a block, where there is one. */

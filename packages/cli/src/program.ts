@@ -21,6 +21,7 @@ import { addMessages } from './commands/messages.ts'
 import { addMigrate } from './commands/migrate.ts'
 import { addExport, addImport } from './commands/move.ts'
 import { addOperators } from './commands/operators.ts'
+import { addPartitions } from './commands/partitions.ts'
 import { addPauseAll, addResumeAll } from './commands/pause.ts'
 import { addProfiles } from './commands/profiles.ts'
 import { addProviders } from './commands/providers.ts'
@@ -83,6 +84,7 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> =
     backup: addBackup,
     restore: addRestore,
     compact: addCompact,
+    partitions: addPartitions,
     pause: addPauseAll,
     resume: addResumeAll,
     migrate: addMigrate,

@@ -82,6 +82,11 @@ export interface CoreOptions {
   audit_retention_days?: number | undefined
   /** Days after their end, 1 or more, at which verifications are removed while this process dispatches. Default 30. */
   verification_retention_days?: number | undefined
+  /**
+   * Months after the current one, 1 to 24, for which this process adds partitions while it dispatches from a PostgreSQL database whose
+   * histories are partitioned. Default 3.
+   */
+  partitions_ahead?: number | undefined
   /** Credits of a new workspace, as a decimal string. Default 0. */
   signup_credits?: string
   /**

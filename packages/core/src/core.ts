@@ -609,6 +609,7 @@ function dispatchParts(
     history,
     auditRetention,
     verification_retention_days: options.verification_retention_days,
+    partitions_ahead: options.partitions_ahead,
     txtLookup,
   }
 }

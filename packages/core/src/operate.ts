@@ -96,6 +96,11 @@ export type {
   LedgerReport,
 } from './maintenance/ledger/report.ts'
 export { type VerifyOptions, verifyLedger } from './maintenance/ledger/verify-ledger.ts'
+export {
+  addPartitions,
+  enablePartitions,
+  inspectPartitions,
+} from './maintenance/partitions/partitions.ts'
 export { readSequenceLimit } from './messages/sequence-detector.ts'
 export type { Operator, OperatorSession } from './operators/operators.ts'
 export type { Pause } from './overview/findings.ts'
@@ -155,6 +160,13 @@ export type {
   TroubledWebhook,
   WebhookTotals,
 } from './storage/ports/stores.ts'
+export type {
+  Partition,
+  PartitionedTable,
+  PartitionOptions,
+  PartitionStep,
+  TablePartitions,
+} from './storage/postgres/engine/partitions.ts'
 export type { Source } from './tables/encoding.ts'
 export { TableFault } from './tables/encoding.ts'
 export { type CountryCode, isCountry, type PhoneResult, readPhone } from './tables/phone-numbers.ts'

@@ -87,6 +87,7 @@ const nameServer = z.custom<string>(
 
 const MB = 1024 * 1024
 const REPLICAS_MAX = 16
+const PARTITIONS_AHEAD_MAX = 24
 const REPLICA_LAG_MAX_MS = 60_000
 
 /** One check for each option. Those that `readOptions` and `installProviders` read further are only of the right type. */
@@ -116,6 +117,7 @@ const CHECKS = {
   history_days: whole(RETENTION_DAYS_MIN, RETENTION_DAYS_MAX).nullish(),
   audit_retention_days: whole(RETENTION_DAYS_MIN, RETENTION_DAYS_MAX).optional(),
   verification_retention_days: whole(1, RETENTION_DAYS_MAX).optional(),
+  partitions_ahead: whole(1, PARTITIONS_AHEAD_MAX).optional(),
   signup_credits: credits.optional(),
   signup_credits_on: z.enum(['signup', 'verification']).optional(),
   signup_daily_limit: credits.nullish(),

@@ -109,6 +109,7 @@ export async function startServer({
     history_days: config.history_days,
     audit_retention_days: config.audit_retention_days,
     verification_retention_days: config.verification_retention_days,
+    partitions_ahead: config.partitions_ahead,
     prices: config.prices,
     countries: config.countries,
     sequence_limit: config.sequence_limit,

@@ -1,5 +1,5 @@
+import { enablePartitions } from '../../../packages/core/src/maintenance/partitions/partitions.ts'
 import { builders } from '../../../packages/core/test/fixtures.ts'
-import { PARTITIONED, sqlOfPlan } from '../../../packages/core/test/scaling/plan.ts'
 import type { Scratch, ScratchDatabase } from './scratch.ts'
 import { costOf, costOfVerbs, makeWorkspaces, VERBS } from './verbs.ts'
 
@@ -23,6 +23,12 @@ export interface ListCost {
 /** The number of queries of each kind. */
 const QUERIES = 16
 
+/** The smallest id of a row that was created at `at`: a UUIDv7 begins with its millisecond. */
+const ID_AT = `create function svc_id_at(at timestamptz) returns text language sql immutable as $$
+  select substr(ms, 1, 8) || '-' || substr(ms, 9)
+  from lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') as ms
+$$`
+
 /** Fills one workspace up to each size, and reads its lists. */
 export async function costOfLists(
   scratch: Scratch,
@@ -31,7 +37,7 @@ export async function costOfLists(
 ): Promise<ListCost[]> {
   const make = builders(database.runtime)
   const [workspaceId] = (await makeWorkspaces(database, make, 1)) as [string]
-  await database.pool.query(sqlOfPlan('tools'))
+  await database.pool.query(ID_AT)
   const costs: ListCost[] = []
   let rows = 0
   for (const size of sizes) {
@@ -126,20 +132,10 @@ export async function costOfPartitions(
 }
 
 /** The first partition has everything before this month; half of the others are after it. */
-async function partition({ pool }: ScratchDatabase, count: number): Promise<void> {
+async function partition({ url }: ScratchDatabase, count: number): Promise<void> {
   if (count === 0) return
-  await pool.query(sqlOfPlan('tools'))
-  const past = Math.floor(count / 2)
-  const month = (n: number) => {
-    const now = new Date()
-    return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + n - past, 1)).toISOString()
-  }
-  const columns = Object.entries(PARTITIONED)
-  for (const [name, column] of columns) {
-    await pool.query(`call svc_partition('${name}', '${column}', '${month(0)}')`)
-    for (let n = 0; n < count - 1; n++) {
-      const bounds = `'${month(n)}', '${month(n + 1)}'`
-      await pool.query(`call svc_add_partition('${name}', '${column}', ${bounds})`)
-    }
-  }
+  const today = new Date()
+  const months = Math.floor(count / 2) + 2
+  const now = new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() - months, 1))
+  await enablePartitions(url, { now, ahead: count })
 }

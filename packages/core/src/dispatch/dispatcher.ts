@@ -81,6 +81,7 @@ export function startDispatcher({
   history = null,
   auditRetention = null,
   verification_retention_days,
+  partitions_ahead,
   txtLookup = null,
   tracing = null,
   quotas,
@@ -122,6 +123,8 @@ export function startDispatcher({
   auditRetention?: AuditRetention | null
   /** Days after their end at which verifications are removed. Default: 30. */
   verification_retention_days?: number | undefined
+  /** The months after the current one that have partitions, where histories are partitioned. Default: 3. */
+  partitions_ahead?: number | undefined
   /** Looks up the records of sending domains; null: they are not checked again. */
   txtLookup?: TxtLookup | null
   tracing?: Tracing | null
@@ -162,6 +165,7 @@ export function startDispatcher({
     history,
     auditRetention,
     verification_retention_days,
+    partitions_ahead,
     txtLookup,
   })
   const lowBalances = startLowBalanceWatch({
@@ -246,6 +250,8 @@ export interface Sweeper {
 
 const EVERY_MS = 60_000
 
+const PARTITIONS_AHEAD = 3
+
 /** The number of rows of one step. A step is one transaction, and sends wait while it runs. */
 const STEP_MAX = 1_000
 
@@ -254,7 +260,8 @@ const CREDITS_STEP_MAX = 100
 
 /**
  * Once a minute, removes rows that expired and are never read again, releases holds and expires lots that reached their
- * end, writes the index of recipients and the sums of credits, applies the retention times, and checks the records of sending domains. Only one server of a database sweeps at a time.
+ * end, adds the partitions of the next months, writes the index of recipients and the sums of credits, applies the retention times, and checks
+ * the records of sending domains. Only one server of a database sweeps at a time.
  */
 export function startSweeper({
   storage,
@@ -263,6 +270,7 @@ export function startSweeper({
   history = null,
   auditRetention = null,
   verification_retention_days,
+  partitions_ahead = PARTITIONS_AHEAD,
   txtLookup = null,
 }: {
   storage: Storage
@@ -275,6 +283,8 @@ export function startSweeper({
   auditRetention?: AuditRetention | null
   /** Days after their end at which verifications are removed. Default: 30. */
   verification_retention_days?: number | undefined
+  /** The months after the current one that have partitions, where histories are partitioned. Default: 3. */
+  partitions_ahead?: number | undefined
   /** Looks up the records of sending domains; null: they are not checked again. */
   txtLookup?: TxtLookup | null
 }): Sweeper {
@@ -302,6 +312,11 @@ export function startSweeper({
   async function sweepAll(): Promise<void> {
     failures = 0
     const now = runtime.now()
+    // First, because other steps may take long.
+    await alone('partitions', async () => {
+      const added = (await storage.keepPartitions?.(partitions_ahead, now)) ?? []
+      if (added.length > 0) runtime.log.info({ partitions: added }, 'partitions were added')
+    })
     const ended = new Date(now.getTime() - LIMITS.idempotency_lifetime_s * 1000)
     await alone('answers', () =>
       untilGone(() => storage.write(({ messages }) => messages.forgetAnswers(ended, STEP_MAX))),

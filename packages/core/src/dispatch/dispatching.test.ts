@@ -161,6 +161,7 @@ function open(
     history: null,
     auditRetention: { async apply() {} } as never,
     verification_retention_days: undefined,
+    partitions_ahead: undefined,
     txtLookup: (async () => []) as never,
   }
   return { dispatching, parts, pauses, noted }

@@ -77,6 +77,7 @@ export interface DispatchParts {
   history: Retention | null
   auditRetention: AuditRetention
   verification_retention_days: number | undefined
+  partitions_ahead: number | undefined
   txtLookup: TxtLookup
 }
 

@@ -14,6 +14,8 @@ export type RefusalCode =
   | 'no_space'
   | 'damaged'
   | 'unsealed'
+  | 'sqlite'
+  | 'not_partitioned'
 
 /** An error with the reason in one line; nothing was changed. */
 export function refusal(code: RefusalCode, message: string, cause?: unknown): Error {

@@ -104,6 +104,8 @@ function engineFindings({
   settings,
   log_bytes,
   is_pooled,
+  partitions = [],
+  now,
 }: DatabaseFacts): Finding[] {
   const is = findingsOf('database')
   const findings: Finding[] = []
@@ -177,7 +179,36 @@ function engineFindings({
       ),
     )
   }
-  return findings
+  return [...findings, ...partitionFindings(partitions, now)]
+}
+
+/** Sends go on without a partition for their month, but the default partition grows and cannot be removed by month. */
+function partitionFindings(tables: NonNullable<DatabaseFacts['partitions']>, now: Date): Finding[] {
+  const is = findingsOf('database')
+  const nextMonth = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1))
+  const add = 'run svc partitions add as the role that owns the tables'
+  return tables.flatMap(({ table, is_partitioned, partitions, default_rows, bound }) => {
+    const findings: Finding[] = []
+    const ends = partitions.flatMap(({ until }) => until ?? [])
+    const last = ends.at(-1)
+    if (is_partitioned && (last === undefined || last <= nextMonth)) {
+      findings.push(is.warning(`${table} has no partition for the next month`, add))
+    }
+    if (default_rows > 0) {
+      findings.push(
+        is.warning(`${default_rows} rows of ${table} are in the default partition`, add),
+      )
+    }
+    if (bound) {
+      findings.push(
+        is.warning(
+          `a change of ${bound.holder} was interrupted: it refuses rows from ${bound.until.toISOString()} on`,
+          'run svc partitions enable again',
+        ),
+      )
+    }
+    return findings
+  })
 }
 
 function clockFindings({ clock_off_ms, newest_at }: DatabaseFacts, ours: Date): Finding[] {

@@ -822,6 +822,15 @@ const ROWS = {
       max: 36_500,
       example: '365',
     },
+    SVC_PARTITIONS_AHEAD: {
+      type: 'whole',
+      summary: 'months ahead that get partitions, where PostgreSQL is partitioned',
+      details:
+        'months after the current one that get [partitions](scaling.md#partitions-by-month) by themselves, once `svc partitions enable` ran',
+      default: '3',
+      max: 24,
+      example: '6',
+    },
     SVC_AUDIT_RETENTION_DAYS: {
       type: 'days',
       summary: 'days after which entries of the audit log are deleted, 7 or more',

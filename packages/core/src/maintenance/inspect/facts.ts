@@ -1,8 +1,12 @@
+import type { TablePartitions } from '../../storage/postgres/engine/partitions.ts'
+
 /** Facts about an engine. */
 export interface EngineFacts {
   engine: 'sqlite' | 'postgres'
   /** Whether a pooler gives each transaction another session. */
   is_pooled?: boolean
+  /** The histories with their partitions; on PostgreSQL only. */
+  partitions?: TablePartitions[]
   /** The version, such as `3.53.0` or `18.4`. */
   version: string
   /** The time of the database server; for a file, the time of this process. */

@@ -1,5 +1,6 @@
 import type { ReplicaState } from '../../storage/ports/storage.ts'
 import { ANSWER_MAX_MS, connect } from '../../storage/postgres/engine/connection.ts'
+import { partitionsOf } from '../../storage/postgres/engine/partitions.ts'
 import { createReplicas } from '../../storage/postgres/engine/replicas.ts'
 import { eachAlone, inTime } from '../../storage/postgres/engine/transaction.ts'
 import { onPool, silent } from '../snapshot/postgres-sessions.ts'
@@ -43,6 +44,7 @@ export function postgresFacts(url: string): Promise<EngineFacts> {
       size_bytes: Number(row.size_bytes),
       log_bytes: null,
       ...(pool.begin && { is_pooled: true }),
+      partitions: await partitionsOf((query, values) => pool.query(query as string, values)),
     }
   })
 }

@@ -283,6 +283,11 @@ export interface Storage {
    * database file. Null without such an error; absent where the engine has none.
    */
   fault?(): string | null
+  /**
+   * Makes the partitions of so many months after the current one, where an operator partitioned the histories; returns the names of the
+   * new ones. Absent where the engine has none.
+   */
+  keepPartitions?(ahead: number, now: Date): Promise<string[]>
   /** The read replicas; absent where the engine has none. */
   replicas?(): readonly ReplicaState[]
   close(): Promise<void>

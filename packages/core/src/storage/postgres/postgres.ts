@@ -21,6 +21,7 @@ import { ANSWER_MAX_MS, alone, connect, REPLICA_SHARES } from './engine/connecti
 import { type Database, databaseOn } from './engine/database.ts'
 import { isCommon, refusesWrites } from './engine/failure.ts'
 import { migrate } from './engine/migrate.ts'
+import { keepPartitions } from './engine/partitions.ts'
 import { createQueue, inTurn, type Queue } from './engine/queue.ts'
 import { createReplicas } from './engine/replicas.ts'
 import { createWaker, type Waker } from './engine/wake.ts'
@@ -163,6 +164,8 @@ export async function openPostgres(
       await assertWritable()
       await watch.check()
     },
+    // Other tasks of the sweeper wait meanwhile, and a next sweep tries again.
+    keepPartitions: (ahead, now) => keepPartitions(cold, slow, { ahead, now, log, tries_max: 3 }),
     replicas: () => replicas?.states() ?? [],
     async close() {
       await replicas?.stop()

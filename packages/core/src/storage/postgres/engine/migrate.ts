@@ -95,7 +95,7 @@ async function inOneTransaction(pool: Pool, ran: string[], options: MigrateOptio
 }
 
 /** A wait for the lock of a table in use, for example by a backup, blocks all later statements on it. */
-const LOCK_TIMEOUT = `set local lock_timeout = '2s'`
+export const LOCK_TIMEOUT = `set local lock_timeout = '2s'`
 
 async function inOneSession(
   pool: Pool,

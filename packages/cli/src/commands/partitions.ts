@@ -1,0 +1,168 @@
+import type { Partition, PartitionStep, TablePartitions } from '@svc/core/operate'
+import type { Command } from 'commander'
+import { type Context, withExamples } from '../context.ts'
+import { usage } from '../process/failure.ts'
+import { databaseUrl, withAdvice, withDatabase } from '../settings/service-options.ts'
+
+interface PartitionsOptions {
+  database?: string
+  months?: string
+}
+
+const MONTHS_DEFAULT = 3
+const MONTHS_MAX = 24
+
+const ADVICE = {
+  behind: 'run svc migrate first',
+  newer: 'use that version',
+  not_partitioned: 'run svc partitions enable first',
+}
+
+const STEPS: Record<PartitionStep['step'], string> = {
+  bound: 'adds a bound for the rows that exist',
+  validate: 'reads the rows once, while servers write',
+  attach: 'makes the table a partition',
+  months: 'adds the next months',
+}
+
+/** Adds `svc partitions` with its commands. */
+export function addPartitions(program: Command, context: Context): void {
+  const group = program
+    .command('partitions')
+    .summary('divide the history of a PostgreSQL database by month')
+    .description(
+      `Messages, attempts, events and deliveries of each month in tables of their own, so that an old month is removed at once. PostgreSQL only;
+on SQLite, SVC_HISTORY_DAYS removes old history and svc compact shrinks the file. Run these commands as the role that owns the tables.`,
+    )
+  withExamples(group, 'svc partitions enable', 'svc partitions status')
+  addStatus(group, context)
+  addEnable(group, context)
+  addAdd(group, context)
+}
+
+function addStatus(group: Command, context: Context): void {
+  const command = withDatabase(
+    group
+      .command('status')
+      .summary('list the partitions, with rows and sizes')
+      .description(
+        'Lists the partitions of each history, oldest first. The numbers of rows are approximate.',
+      ),
+  ).action((options: PartitionsOptions) => status(context, options))
+  withExamples(command, 'svc partitions status', 'svc partitions status --json')
+}
+
+function addEnable(group: Command, context: Context): void {
+  const command = withMonths(
+    withDatabase(
+      group
+        .command('enable')
+        .summary('partition the history by month, while servers run')
+        .description(
+          `Partitions each history; servers go on. The table becomes the first partition, with everything until the end of the next month, and
+no row is copied. The rows are read once; a write waits for at most some seconds. A command that was stopped continues the next time.`,
+        ),
+    ),
+  ).action((options: PartitionsOptions) => enable(context, options))
+  withExamples(command, 'svc partitions enable', 'svc partitions enable --months 6')
+}
+
+function addAdd(group: Command, context: Context): void {
+  const command = withMonths(
+    withDatabase(
+      group
+        .command('add')
+        .summary('add the partitions of the next months now')
+        .description(
+          `Adds the missing partitions. A server does so by itself (SVC_PARTITIONS_AHEAD) if its role owns the tables. Without a partition
+for their month, rows go to the default partition; this command then makes it the partition of their months.`,
+        ),
+    ),
+  ).action((options: PartitionsOptions) => add(context, options))
+  withExamples(command, 'svc partitions add', 'svc partitions add --months 12')
+}
+
+function withMonths(command: Command): Command {
+  return command.option(
+    '--months <n>',
+    `the months after the current one that have a partition afterwards (default: SVC_PARTITIONS_AHEAD, or ${MONTHS_DEFAULT})`,
+  )
+}
+
+async function status({ io, output }: Context, { database }: PartitionsOptions): Promise<void> {
+  const { inspectPartitions } = await import('@svc/core/operate')
+  const tables = await advised(inspectPartitions(databaseUrl(io, database)))
+  if (output.isJson()) return output.document({ tables })
+  output.table(
+    ['TABLE', 'PARTITION', 'FROM', 'UNTIL', 'ROWS', 'MB'],
+    tables.flatMap(({ table, partitions }) =>
+      partitions.length === 0
+        ? [[table, 'not partitioned', '', '', '', '']]
+        : partitions.map((each) => [table, each.name, ...cellsOf(each)]),
+    ),
+  )
+  for (const text of warningsOf(tables)) output.line(output.style('yellow', text))
+}
+
+function cellsOf({ from, until, rows, bytes }: Partition): string[] {
+  const day = (at: Date | null) => at?.toISOString().slice(0, 10) ?? ''
+  return [day(from), day(until), Math.round(rows).toLocaleString('en'), (bytes / 1e6).toFixed(1)]
+}
+
+function warningsOf(tables: readonly TablePartitions[]): string[] {
+  return tables.flatMap(({ table, default_rows, bound }) => [
+    ...(default_rows > 0
+      ? [`${default_rows} rows of ${table} are in the default partition: run svc partitions add`]
+      : []),
+    ...(bound
+      ? [`a change of ${bound.holder} was interrupted: run svc partitions enable again`]
+      : []),
+  ])
+}
+
+async function enable({ io, output }: Context, options: PartitionsOptions): Promise<void> {
+  const { enablePartitions, inspectPartitions } = await import('@svc/core/operate')
+  const url = databaseUrl(io, options.database)
+  const told = output.isJson() ? () => {} : (text: string) => output.line(text)
+  await advised(
+    enablePartitions(url, {
+      now: new Date(),
+      ahead: monthsOf(io.env, options),
+      log: { info: (_: object, text: string) => output.note(text) },
+      onStep: ({ table, step, rows }) =>
+        told(
+          `${table}: ${STEPS[step]}${step === 'validate' ? `, about ${Math.round(rows).toLocaleString('en')}` : ''}…`,
+        ),
+    }),
+  )
+  const tables = await advised(inspectPartitions(url))
+  if (output.isJson()) return output.document({ tables })
+  output.line(`${output.style('green', '✓')} ${tables.length} histories are partitioned by month.`)
+}
+
+async function add({ io, output }: Context, options: PartitionsOptions): Promise<void> {
+  const { addPartitions } = await import('@svc/core/operate')
+  const added = await advised(
+    addPartitions(databaseUrl(io, options.database), {
+      now: new Date(),
+      ahead: monthsOf(io.env, options),
+      log: { info: (_: object, text: string) => output.note(text) },
+    }),
+  )
+  if (output.isJson()) return output.document({ added })
+  for (const name of added) output.line(`${output.style('green', '✓')} ${name}`)
+  if (added.length === 0) output.line('Every month has its partitions.')
+}
+
+function monthsOf(env: NodeJS.ProcessEnv, { months }: PartitionsOptions): number {
+  const text = months ?? (env.SVC_PARTITIONS_AHEAD?.trim() || String(MONTHS_DEFAULT))
+  const count = /^\d{1,2}$/.test(text) ? Number(text) : 0
+  if (count >= 1 && count <= MONTHS_MAX) return count
+  throw usage(`--months must be a whole number from 1 to ${MONTHS_MAX}, got "${text}"`)
+}
+
+async function advised<T>(work: Promise<T>): Promise<T> {
+  return work.catch((error) => {
+    throw withAdvice(error, ADVICE)
+  })
+}

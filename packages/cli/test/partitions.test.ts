@@ -1,0 +1,77 @@
+import { checkDatabase } from '@svc/server/doctor'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createDatabase, type TestDatabase } from '../../core/test/postgres-database.ts'
+import { newFolder, svc, svcJson } from './svc.ts'
+
+const folder = newFolder()
+let database: TestDatabase
+let here: { cwd: string; env: NodeJS.ProcessEnv }
+
+beforeAll(async () => {
+  database = await createDatabase()
+  here = { cwd: folder.path, env: { SVC_DATABASE_URL: database.url } }
+})
+afterAll(async () => {
+  await database?.drop()
+  folder.remove()
+})
+
+interface Shown {
+  tables: { table: string; is_partitioned: boolean; partitions: { name: string }[] }[]
+}
+
+/** The first moment of a month after this one, and the name of its partition. */
+function month(after: number): { at: Date; name: string } {
+  const now = new Date()
+  const at = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + after, 1))
+  return { at, name: `messages_${at.toISOString().slice(0, 7).replace('-', '_')}` }
+}
+
+async function warnings(): Promise<string[]> {
+  const { findings } = await checkDatabase(database.url, { thorough: false, now: () => new Date() })
+  return findings.flatMap(({ level, message }) =>
+    level === 'warning' && /partition|interrupted/.test(message) ? [message] : [],
+  )
+}
+
+test('SQLite is refused, with what removes old history there', async () => {
+  const { code, stderr } = await svc(['partitions', 'enable', '--database', 'file:svc.db'], here)
+  expect(code).toBe(1)
+  expect(stderr).toBe(
+    'svc: partitions are only for PostgreSQL; on SQLite, SVC_HISTORY_DAYS removes old history, and svc compact gives its space back\n',
+  )
+})
+
+test('enable tells its steps, add adds months, and status and doctor name rows without a partition', async () => {
+  const before = await svcJson<Shown>(['partitions', 'status'], here)
+  expect(before.tables.map(({ is_partitioned }) => is_partitioned)).not.toContain(true)
+  expect((await svc(['partitions', 'add'], here)).stderr).toContain('run svc partitions enable')
+  expect((await svc(['partitions', 'add', '--months', '25'], here)).code).toBe(2)
+
+  const { code, stdout } = await svc(['partitions', 'enable', '--months', '2'], here)
+  expect(code).toBe(0)
+  expect(stdout).toContain('messages: reads the rows once, while servers write, about 0…\n')
+  expect(stdout).toMatch(/✓ 6 histories are partitioned by month\.\n$/)
+  const namesOf = async () => {
+    const { tables } = await svcJson<Shown>(['partitions', 'status'], here)
+    return tables[0]?.partitions.map(({ name }) => name)
+  }
+  expect(await namesOf()).toEqual(['messages_first', month(2).name, 'messages_default'])
+  const { added } = await svcJson<{ added: string[] }>(['partitions', 'add'], here)
+  expect(added).toContain(month(3).name)
+  expect((await svc(['partitions', 'add'], here)).stdout).toBe('Every month has its partitions.\n')
+  expect(await warnings()).toEqual([])
+
+  const owner = await database.connect()
+  await owner.query(
+    `insert into events (workspace_id, id, event, body, created_at)
+     values ('w', 'ffff0000-0000-7000-8000-000000000000', 'credits.low', '{}', now())`,
+  )
+  expect((await svc(['partitions', 'status'], here)).stdout).toContain(
+    '1 rows of events are in the default partition: run svc partitions add\n',
+  )
+  expect(await warnings()).toEqual(['1 rows of events are in the default partition'])
+  await owner.query(`drop table ${month(2).name}, ${month(3).name}`)
+  await owner.query('alter table messages detach partition messages_first')
+  expect(await warnings()).toContain('messages has no partition for the next month')
+})
