@@ -8,8 +8,15 @@ import {
   enablePartitions,
   inspectPartitions,
 } from '../../src/maintenance/partitions/partitions.ts'
+import { migrationsOf } from '../../src/storage/migrations.ts'
 import type { Storage } from '../../src/storage/ports/storage.ts'
-import type { PartitionStep } from '../../src/storage/postgres/engine/partitions.ts'
+import { type Connections, connect } from '../../src/storage/postgres/engine/connection.ts'
+import { applyMigrations, migrate } from '../../src/storage/postgres/engine/migrate.ts'
+import {
+  PARTITIONED,
+  type PartitionStep,
+  enablePartitions as partition,
+} from '../../src/storage/postgres/engine/partitions.ts'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { testRuntime } from '../fixtures.ts'
 import { createDatabase, createEmptyDatabase, type TestDatabase } from '../postgres-database.ts'
@@ -333,4 +340,94 @@ describe('the months ahead', () => {
     await enablePartitions(database.url, options())
     expect(await places()).toEqual(['messages_first'])
   })
+})
+
+describe('migrations of partitioned tables', () => {
+  const ALL = migrationsOf('postgres')
+  const line = () => {}
+  const log = { debug: line, info: line, warn: line, error: line }
+
+  /** Runs with the connections of a program, on a database that has the first steps. */
+  async function atSteps<T>(
+    count: number,
+    work: (pools: Connections, run: pg.Client) => Promise<T>,
+  ) {
+    const older = await createEmptyDatabase()
+    const client = await older.connect()
+    try {
+      await applyMigrations((query, values) => client.query(query as string, values), count)
+      const connections = await connect(older.url, { log })
+      try {
+        return await work(connections, client)
+      } finally {
+        await connections.end()
+      }
+    } finally {
+      await older.drop()
+    }
+  }
+
+  /** The indexes of each table and partition, without names, and whether they are valid. */
+  async function indexesIn(client: pg.Client): Promise<Record<string, string[]>> {
+    const { rows } = await client.query<{ name: string; indexes: string[] }>(
+      `select c.relname as name, array_agg(substring(pg_get_indexdef(i.indexrelid) from ' USING .*') || ' ' || i.indisvalid order by 1) as indexes
+       from pg_index i join pg_class c on c.oid = i.indrelid
+       where c.relname ~ $1 group by c.relname`,
+      [`^(${Object.keys(PARTITIONED).join('|')})(_first|_default|_\\d+_\\d+)?$`],
+    )
+    return Object.fromEntries(rows.map(({ name, indexes }) => [name, indexes.sort()]))
+  }
+
+  it.each([14, 30, 46])(
+    'from step %s on give each partition the indexes of the table, made while servers write',
+    async (count) => {
+      const plain = await indexesIn(owner)
+      await atSteps(count, async ({ slow, cold }, client) => {
+        await partition(slow, options())
+        const lines: string[] = []
+        const told = { ...log, info: (_: object, text: string) => void lines.push(text) }
+        await migrate(slow, cold, { log: told, online_from_rows: 0 })
+        const indexes = await indexesIn(client)
+        expect(Object.keys(indexes).length).toBeGreaterThan(4 * 5)
+        for (const [name, some] of Object.entries(indexes)) {
+          expect(some, name).toEqual(plain[name.replace(/_(first|default|\d+_\d+)$/, '')])
+        }
+        expect(lines).toContain(
+          'makes the index messages_first_canceled of messages_first, about 0 rows',
+        )
+        const { rows } = await client.query(
+          'select from svc_migrations where indexes_missing is not null',
+        )
+        expect(rows).toEqual([])
+      })
+    },
+    60_000,
+  )
+
+  it('that were interrupted between two partitions go on', async () => {
+    const step = ALL.find(({ name }) => name === '0046_canceled')
+    const number = step?.sql.findIndex((text) => text.includes('"messages_canceled"')) ?? -1
+    const definition = step?.sql[number] ?? ''
+    await atSteps(ALL.length, async ({ slow, cold }, client) => {
+      await partition(slow, options())
+      const before = await indexesIn(client)
+      await client.query('drop index messages_canceled')
+      await client.query(definition.replace('ON "messages"', 'ON ONLY "messages"'))
+      const on = (part: string) =>
+        client.query(
+          definition.replace('ON "messages"', `ON ${part}`).replace('"messages_', `"${part}_`),
+        )
+      await on('messages_2026_07')
+      await on('messages_2026_08')
+      await client.query(
+        `update pg_index set indisvalid = false where indexrelid = 'messages_2026_08_canceled'::regclass`,
+      )
+      await client.query(
+        `update svc_migrations set indexes_missing = $1 where name = '0046_canceled'`,
+        [JSON.stringify([number])],
+      )
+      await migrate(slow, cold, { log })
+      expect(await indexesIn(client)).toEqual(before)
+    })
+  }, 60_000)
 })

@@ -1,5 +1,5 @@
 import { readDatabaseUrl } from '../../storage/database-url.ts'
-import { migrationsOf, statusOf } from '../../storage/migrations.ts'
+import { type AppliedStep, migrationsOf, statusOf } from '../../storage/migrations.ts'
 import type { PartitionOptions, TablePartitions } from '../../storage/postgres/engine/partitions.ts'
 import type { Pool, Run } from '../../storage/postgres/engine/transaction.ts'
 import { refusal } from '../refusal.ts'
@@ -59,12 +59,11 @@ async function onPartitions<T>(
   ])
   return onPool(named.url, 'svc_partitions', async (pool) => {
     const run: Run = (query, values) => pool.query(query as string, values)
-    const { pending, is_newer } = statusOf(
-      migrationsOf('postgres'),
-      (await appliedIn(run)) ?? new Map(),
-    )
+    const applied = (await appliedIn(run)) ?? new Map<string, AppliedStep>()
+    const { pending, is_newer } = statusOf(migrationsOf('postgres'), applied)
+    const isIncomplete = [...applied.values()].some((step) => step.indexes_missing.length > 0)
     if (is_newer) throw refusal('newer', 'the database was made by a newer version of svc')
-    if (pending.length > 0) {
+    if (pending.length > 0 || isIncomplete) {
       throw refusal('behind', "the database does not have this program's schema")
     }
     return work(pool, run, engine)

@@ -238,11 +238,12 @@ async function onlineIndexes(
   return online
 }
 
-/** The number of rows as the server last estimated it; it counts a table that was never analysed by its size. */
+/** The number of rows as the server last estimated it, of all partitions; it counts a table that was never analysed by its size. */
 export async function rowsOf(run: Run, table: string): Promise<number> {
   const { rows } = await run(
-    `select case when reltuples >= 0 then reltuples else pg_relation_size(oid) / 200 end::float8 as count
-     from pg_class where oid = to_regclass($1)`,
+    `select sum(case when reltuples >= 0 then reltuples else pg_relation_size(oid) / 200 end)::float8 as count
+     from pg_class where relkind = 'r' and (oid = to_regclass($1)
+       or oid in (select inhrelid from pg_inherits where inhparent = to_regclass($1)))`,
     [table],
   )
   return Math.round(rows[0]?.count ?? 0)
@@ -260,7 +261,10 @@ async function buildIndexes(
   for (const number of numbers) {
     const text = sql[number] ?? ''
     const index = indexOf(text)
-    if (index) await buildIndex(run, watching, text, index, log)
+    if (!index) continue
+    const { rows } = await run(IS_PARTITIONED, [index.table])
+    const build = rows[0]?.is_partitioned ? buildInParts : buildIndex
+    await build(run, watching, text, index, log)
   }
   await run(NO_INDEX_MISSING, [hash])
   log?.info({}, `${name} is complete`)
@@ -277,6 +281,39 @@ async function makeIndexes(run: Run, { sql, hash }: Migration, numbers: readonly
 }
 
 const NO_INDEX_MISSING = 'update svc_migrations set indexes_missing = null where hash = $1'
+
+const IS_PARTITIONED = `select relkind = 'p' as is_partitioned from pg_class where oid = to_regclass($1)`
+
+/** The partitions that have no valid part of an index yet. */
+const PARTS_WITHOUT = `select c.relname as part from pg_inherits p join pg_class c on c.oid = p.inhrelid
+  where p.inhparent = to_regclass($1) and not exists (
+    select from pg_inherits x join pg_index i on i.indexrelid = x.inhrelid
+    where x.inhparent = to_regclass($2) and i.indrelid = c.oid)
+  order by c.relname`
+
+/**
+ * Makes the index of a partitioned table, where PostgreSQL has no `concurrently`: an index of the parent alone, that of each partition
+ * while servers write to it, and then the first one consists of the others. It is valid with the last of them.
+ */
+async function buildInParts(
+  run: Run,
+  watching: Pool,
+  text: string,
+  { name, table }: { name: string; table: string },
+  log: MigrateOptions['log'],
+): Promise<void> {
+  const on = (own: string, target: string) => text.replace(ON_TABLE, `$1 "${own}" ON ${target}`)
+  const { rows: made } = await run('select to_regclass($1) is not null as is_there', [name])
+  if (!made[0]?.is_there) await within(run, () => run(on(name, `ONLY "${table}"`)))
+  const { rows: parts } = await run(PARTS_WITHOUT, [table, name])
+  for (const { part } of parts) {
+    const own = `${part}_${name.startsWith(`${table}_`) ? name.slice(table.length + 1) : name}`
+    await buildIndex(run, watching, on(own, `"${part}"`), { name: own, table: part }, log)
+    await within(run, () => run(`alter index "${name}" attach partition "${own}"`))
+  }
+}
+
+const ON_TABLE = /\b(create (?:unique )?index) (?:if not exists )?"?\w+"? on (?:only )?"?\w+"?/i
 
 async function buildIndex(
   run: Run,
