@@ -20,6 +20,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { migrateDatabase } from '../../core/src/maintenance/archive/open.ts'
 import { Sqlite } from '../../core/src/storage/sqlite/engine/connection.ts'
 import { startPostgres } from '../../core/test/postgres-server.ts'
+import { ACCOUNT, startMetaPeer } from '../../core/test/providers/whatsapp-cloud/peer.ts'
 import { type Ended, newFolder, svc, svcJson } from './svc.ts'
 
 interface Report {
@@ -387,6 +388,24 @@ describe('svc doctor', () => {
     expect(calls.code).toBe(1)
     expect(calls.list[0]?.message).toMatch(/^smtp does not accept its settings: /)
     expect(await troubles('providers', '--offline')).toEqual({ code: 0, list: [] })
+  })
+
+  test('says whether templates of WhatsApp are checked before a charge', async () => {
+    const meta = await startMetaPeer()
+    const set = (more: Parameters<typeof meta.settings>[0] = {}) => {
+      here.env.SVC_PROVIDERS = JSON.stringify([meta.settings(more)])
+    }
+    set()
+    expect((await troubles('providers')).list).toMatchObject([
+      { level: 'skipped', advice: expect.stringContaining('business_account_ids') },
+    ])
+    set({ business_account_ids: ['7'] })
+    expect((await troubles('providers')).list).toMatchObject([
+      { level: 'warning', message: expect.stringMatching(/^wa cannot list the templates .*: 7: /) },
+    ])
+    set({ business_account_ids: [ACCOUNT] })
+    expect((await troubles('providers')).list).toEqual([])
+    await meta.close()
   })
 
   test('connects to failing receivers, and only to allowed targets', async () => {

@@ -4,6 +4,7 @@ import { type Audit, createAudit, createRefusedSignIns } from './audit/audit.ts'
 import { type Billing, createBilling } from './billing/billing.ts'
 import { type Broadcasts, createBroadcasts } from './broadcasts/broadcasts.ts'
 import { type BroadcastStepper, createBroadcastStepper } from './broadcasts/run.ts'
+import { createApprovedTemplates } from './carriers/approved-templates.ts'
 import { createCarriers, createPauses } from './carriers/carriers.ts'
 import { type Contacts, createContacts } from './contacts/contacts.ts'
 import { createSuppressions, type Suppressions } from './contacts/suppressions.ts'
@@ -524,6 +525,12 @@ function sendingParts(
       storage,
       carriers,
       fromRule: createFromRule({ storage, runtime }),
+      approved: createApprovedTemplates({
+        carriers,
+        open: parts.dispatching.provider,
+        elapsed: runtime.elapsed,
+        log: runtime.log,
+      }),
     }),
     takesSeveral: carriers.takesSeveral,
     statusCallbacks: createStatusCallbacks({

@@ -9,6 +9,7 @@ export type {
   Outcome,
   Provider,
   ProviderContext,
+  ProviderTemplate,
   Receipt,
   Received,
   ReceivedContent,
@@ -17,6 +18,7 @@ export type {
   SendJob,
   Sink,
   SuppressionReason,
+  TemplateList,
   Traits,
 } from './contract/outside/provider.ts'
 export { defineProvider } from './providers/defined/define-provider.ts'

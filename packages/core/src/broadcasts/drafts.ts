@@ -43,7 +43,7 @@ export async function openMailing(
     Math.floor(STEP_LENGTH / length),
   )
   const mailing = { ...of, source, size: Math.max(1, size) }
-  const fault = await senders.fault(identity, requestOf(mailing, []))
+  const fault = await senders.fault(identity, requestOf(mailing, []), true)
   if (fault) throw new SvcError('validation_error', fault.message, { details: [fault] })
   return mailing
 }

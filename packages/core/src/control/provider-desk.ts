@@ -47,7 +47,17 @@ export interface ProviderStatus {
 }
 
 /** Whether a provider accepts its settings; `unsupported` when the provider has no request without side effects. */
-export type Checked = { type: 'ok' } | { type: 'failed'; text: string } | { type: 'unsupported' }
+export type Checked =
+  | {
+      type: 'ok'
+      /**
+       * With WhatsApp: why templates are not checked before a charge; null if they are. `unlisted`: the settings name no account
+       * to ask, or the provider has no list.
+       */
+      templates?: string | null
+    }
+  | { type: 'failed'; text: string }
+  | { type: 'unsupported' }
 
 /** Operators' actions on providers, and requests that providers make. */
 export interface ProviderDesk<F extends Form = 'given'> {
@@ -183,11 +193,15 @@ export function createProviderDesk({
       return wasPaused
     },
     async check(name) {
-      known(name)
+      const { traits } = known(name)
       const provider = await open(name)
       if (!provider.check) return { type: 'unsupported' }
       const text = await provider.check()
-      return text === null ? { type: 'ok' } : { type: 'failed', text }
+      if (text !== null) return { type: 'failed', text }
+      if (!traits.channels.includes('whatsapp')) return { type: 'ok' }
+      const list = await provider.templates?.()
+      if (list === undefined) return { type: 'ok', templates: 'unlisted' }
+      return { type: 'ok', templates: list.type === 'listed' ? null : list.reason }
     },
     async send(name, trial) {
       const { traits } = known(name)

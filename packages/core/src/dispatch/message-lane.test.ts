@@ -77,6 +77,12 @@ describe('a claim of messages', () => {
     expect(new Set([...claims, offer.terms].map(({ token }) => token)).size).toBe(3)
   })
 
+  it('must not be overtaken by newer ones of its workspace, unless it belongs to a bulk', () => {
+    const { lane } = open()
+    expect(lane.workspaceOf?.({ workspace_id: 'w1', bulk_id: null })).toBe('w1')
+    expect(lane.workspaceOf?.({ workspace_id: 'w1', bulk_id: 'b1' })).toBeNull()
+  })
+
   it('has the lease of the settings', async () => {
     const { lane, claims } = open({ lease_ms: 5_000 })
     await lane.claim(1)

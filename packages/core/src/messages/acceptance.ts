@@ -1,12 +1,18 @@
 import { createHash } from 'node:crypto'
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
+import type { ApprovedTemplates } from '../carriers/approved-templates.ts'
 import type { Carriers } from '../carriers/carriers.ts'
 import { type ErrorDetail, invalid, SvcError } from '../contract/errors.ts'
 import type { Metadata } from '../contract/fields/fields.ts'
 import { LargeFile } from '../contract/fields/large-file.ts'
 import { formatCredits, type Units, units } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
-import type { Channel, Content, EmailContent } from '../contract/resources/content.ts'
+import type {
+  Channel,
+  Content,
+  EmailContent,
+  WhatsappContent,
+} from '../contract/resources/content.ts'
 import {
   type Addressed,
   type NamedRecipient,
@@ -197,12 +203,14 @@ type Sending = { channel: Channel; from?: string | undefined; content: Content }
 /** The senders of messages. */
 export interface Senders {
   /**
-   * The fault if no provider can send from this sender or from the address of an e-mail's sender, otherwise null. Test keys
-   * may use any sender.
+   * The fault if no provider can send from this sender or from the address of an e-mail's sender, or if none has approved the
+   * WhatsApp template; otherwise null. Test keys may use any sender and template.
+   * @param is_stored whether the content is that of a stored template, which the fault then names
    */
   fault(
     identity: Pick<KeyIdentity, 'mode' | 'workspace_id'>,
     request: Sending,
+    is_stored?: boolean,
   ): Awaitable<ErrorDetail | null>
   /**
    * The sender in the request. If the request has none: for an e-mail, the sender name of the workspace, or else its name;
@@ -215,19 +223,30 @@ export function createSenders({
   storage,
   carriers,
   fromRule,
+  approved,
 }: {
   storage: Pick<Storage, 'read'>
+  approved: ApprovedTemplates
   fromRule: FromRule
   carriers: Pick<Carriers, 'senderFault' | 'serves'>
 }): Senders {
   return {
-    fault({ mode, workspace_id }, request) {
+    fault({ mode, workspace_id }, request, is_stored = false) {
       if (mode !== 'live') return null
-      const { channel, from } = request
+      const { channel, from, content } = request
       const message = carriers.senderFault(channel, from)
       if (message !== null) return { path: 'from', message }
       // The sandbox sends no mail, so it accepts any address.
       if (!carriers.serves(channel)) return null
+      if (channel === 'whatsapp') {
+        const { template } = content as WhatsappContent
+        if (!template) return null
+        const field = template.name === undefined ? 'id' : 'name'
+        const path = is_stored ? 'template.name' : `content.template.${field}`
+        const refused = approved.fault(from, template)
+        const faultOf = (message: string | null) => (message === null ? null : { path, message })
+        return refused instanceof Promise ? refused.then(faultOf) : faultOf(refused)
+      }
       const address = fromAddressOf(request)
       return address === null ? null : fromRule.fault(workspace_id, address)
     },
@@ -263,11 +282,12 @@ export function faultOf(
   identity: KeyIdentity,
   request: SendRequest,
   recipients: OneOrMore<NamedRecipient>,
+  is_stored = false,
 ): Awaitable<ErrorDetail | null> {
   const wrongCountry = rules.countryFault?.(request.channel, recipients[0].address)
   if (wrongCountry) return { path: 'to', message: wrongCountry }
   const several = () => severalFault(rules, identity, request, recipients)
-  const fault = rules.senders.fault(identity, request)
+  const fault = rules.senders.fault(identity, request, is_stored)
   return fault instanceof Promise ? fault.then((found) => found ?? several()) : (fault ?? several())
 }
 

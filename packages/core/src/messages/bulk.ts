@@ -186,7 +186,7 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
     const request =
       source === null ? (given as BulkRequest) : bulkOf(given as TemplateBulkRequest, source)
     const schedule = scheduleOf(request, runtime.now())
-    const wrongSender = await senders.fault(identity, request)
+    const wrongSender = await senders.fault(identity, request, source !== null)
     if (wrongSender !== null) throw invalid(wrongSender.path, wrongSender.message)
     const sender = await senders.of(identity.workspace_id, request)
     const { drafts, rejected, duplicates } = await recipientsOf(parts, identity, request, source)

@@ -245,7 +245,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
     const [{ address: to }] = recipients
     const asked = scheduleOf(request, at)
     const price = priceForSeveral(priceOf(channel, content)(to), recipients.length)
-    const checked = faultOf(parts, identity, request, recipients)
+    const checked = faultOf(parts, identity, request, recipients, source !== null)
     const fault =
       (checked instanceof Promise ? await checked : checked) ??
       (credits_max === undefined ? null : priceFault(identity, price.credits, credits_max))
@@ -408,7 +408,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
     const { channel } = request
     const at = runtime.now()
     scheduleOf(request, at)
-    const wrongSender = await senders.fault(identity, request)
+    const wrongSender = await senders.fault(identity, request, source !== null)
     if (wrongSender !== null) throw invalid(wrongSender.path, wrongSender.message)
     if (!('recipients' in request)) {
       const recipients = recipientsOfOne(request)

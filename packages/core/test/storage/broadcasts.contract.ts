@@ -39,7 +39,12 @@ export function broadcastsContract(open: OpenStorage): void {
       quotas: QUOTAS,
       priceOf: createPricing(DEFAULT_PRICES),
       countryFault: null,
-      senders: createSenders({ storage, carriers, fromRule: createFromRule({ storage, runtime }) }),
+      senders: createSenders({
+        storage,
+        carriers,
+        fromRule: createFromRule({ storage, runtime }),
+        approved: { fault: () => null },
+      }),
       takesSeveral: carriers.takesSeveral,
       statusCallbacks: createStatusCallbacks({
         storage,

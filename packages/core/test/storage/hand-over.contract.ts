@@ -164,6 +164,30 @@ export function handOverContract(open: OpenStorage): void {
     expect([found.length, found.at(-1)?.message_id]).toEqual([10, last.id])
   })
 
+  it('are those of the workspaces for which the lane is open', async () => {
+    const [busy, other] = [await bench.workspace(), await bench.workspace()]
+    const left: ClaimedMessage[] = []
+    const reserved: unknown[] = []
+    const queued: string[] = []
+    bench.storage.hot.setLanes({
+      messages: {
+        isOpen: (workspaceId) => workspaceId !== busy,
+        reserve(limit, workspaces) {
+          reserved.push([limit, workspaces])
+          const terms = { ...bench.time(), limit, lease_ms: LEASE_MS, token: 'token-1', route }
+          return { terms, handOver: (items) => left.push(...items), release() {}, giveBack() {} }
+        },
+        queued: (rows) => queued.push(...rows.map(({ workspace_id }) => workspace_id)),
+      },
+    })
+    const [late, passing] = [bench.make.send(busy), bench.make.send(other)]
+    await bench.storage.hot.accept([late, passing])
+    expect(reserved).toEqual([[1, [other]]])
+    expect(ids(left)).toEqual(passing.messages.map(({ id }) => id))
+    expect(queued).toEqual([busy])
+    expect(await attemptsOf(only(late.messages))).toEqual([])
+  })
+
   it('give their room back when the request is refused or its transaction fails', async () => {
     const workspaceId = await bench.workspace(1)
     const poor = await bench.workspace(0)

@@ -19,7 +19,7 @@ export async function checkProviders(
     ]
   }
   const findings: Finding[] = []
-  for (const { name, channels, pauses } of states) {
+  for (const { name, type, channels, pauses } of states) {
     for (const { sender, reason, retry_at } of pauses) {
       const title = sender === '' ? name : `${name} from ${sender}`
       const until = retry_at ? `, retried at ${retry_at.toISOString()}` : ''
@@ -44,6 +44,8 @@ export async function checkProviders(
       )
     } else if (checked.type === 'ok') {
       findings.push(is.ok(`${name} accepts its settings (${channels.join(', ')})`))
+      const unchecked = templateFinding(name, type, checked.templates ?? null)
+      if (unchecked) findings.push(unchecked)
     } else {
       findings.push(
         is.skipped(
@@ -54,6 +56,23 @@ export async function checkProviders(
     }
   }
   return findings.length > 0 ? findings : [is.ok(`${states.length} configured, not contacted`)]
+}
+
+/** Why templates of WhatsApp are not checked before a charge; null if they are, or if no setting can change it. */
+function templateFinding(name: string, type: string, reason: string | null): Finding | null {
+  const is = findingsOf('providers')
+  if (reason === null) return null
+  if (reason !== 'unlisted') {
+    return is.warning(
+      `${name} cannot list the templates of WhatsApp, so they are not checked before a charge: ${reason}`,
+      'check business_account_ids, and that the token has whatsapp_business_management',
+    )
+  }
+  if (type !== 'whatsapp_cloud') return null
+  return is.skipped(
+    `${name} does not check before a charge whether templates of WhatsApp are approved`,
+    'name the business accounts of its numbers in business_account_ids',
+  )
 }
 
 /** Checks that all secrets in the database are encrypted with the first key. */

@@ -245,6 +245,27 @@ export type CallbackReading =
   /** The reports of the callback. `answer` is set if the provider expects more than an empty 200. */
   | { type: 'read'; reports: Report[]; answer?: { content_type: string; body: string } }
 
+/** A template of an account, in one language. */
+export interface ProviderTemplate {
+  name: string
+  language: string
+  /** Whether messages may be sent with it now. */
+  is_approved: boolean
+  /** The provider's word for its state, for example `PAUSED`. */
+  status: string
+}
+
+/** The templates of WhatsApp that a provider has. */
+export type TemplateList =
+  | {
+      type: 'listed'
+      templates: ProviderTemplate[]
+      /** The meaning of `content.template.id`. */
+      ids: Readonly<Record<string, { name: string; language: string }>>
+    }
+  /** The provider could not be asked. `reason` is for operators. */
+  | { type: 'unavailable'; reason: string }
+
 /** Accepts reports that do not arrive over HTTP. */
 export interface Sink {
   /** Resolves when the reports are stored. The provider must not acknowledge them earlier. */
@@ -277,6 +298,11 @@ export interface Provider {
   listen?(sink: Sink): Promise<Listening>
   /** Makes a harmless request with the credentials; returns the fault for the operator, or null. */
   check?(): Promise<string | null>
+  /**
+   * Lists the templates of WhatsApp, within a minute. Absent if the provider lists none: then templates are not checked before a charge.
+   * Traits: `lists_templates`.
+   */
+  templates?(): Promise<TemplateList>
   /** Ends the connections of the provider. */
   close?(): Promise<void>
 }
@@ -325,6 +351,8 @@ export interface Traits {
    * refuses such e-mails.
    */
   several_recipients?: boolean
+  /** Whether `Provider.templates` lists the templates. The service then refuses messages with others. */
+  lists_templates?: boolean
   /** Whether the provider signs mails with the keys of sending domains. */
   signs?: boolean
   /**

@@ -8,6 +8,7 @@ const API_VERSION = 'v25.0'
 const API_URL = 'https://graph.facebook.com'
 const SENDERS_MAX = 100
 const TEMPLATES_MAX = 1000
+const ACCOUNTS_MAX = 20
 
 // A value for a header: visible ASCII cannot end the line.
 const secretText = (min: number, max: number) =>
@@ -16,6 +17,8 @@ const secretText = (min: number, max: number) =>
     .regex(new RegExp(`^[\\x21-\\x7e]{${min},${max}}$`), `must be ${min} to ${max} visible ASCII`)
 
 const phoneNumberId = z.string().regex(/^\d{1,32}$/, 'must be the digits of a phone number ID')
+
+const accountId = z.string().regex(/^\d{1,32}$/, 'must be the digits of a business account ID')
 
 const sender = z.strictObject({ number: phone, phone_number_id: phoneNumberId })
 
@@ -80,6 +83,16 @@ export const settings = z.strictObject({
     .string()
     .regex(/^v\d{1,3}\.\d{1,2}$/, 'must be like v25.0')
     .default(API_VERSION),
+  /**
+   * The WhatsApp business accounts of the numbers. With it, messages with templates that Meta has not approved are refused; the
+   * token then needs `whatsapp_business_management`, too.
+   */
+  business_account_ids: z
+    .array(accountId)
+    .min(1)
+    .max(ACCOUNTS_MAX)
+    .refine((ids) => new Set(ids).size === ids.length, 'must name every account once')
+    .optional(),
   /** The templates for `content.template.id`. */
   templates: templates.optional(),
   /** The URL of Meta's API, or of a proxy or a test server. */

@@ -9,7 +9,7 @@ const MESSAGES_PER_SECOND = 80
 /** WhatsApp by Meta's Cloud API. There are no look-ups, only callbacks. */
 export const whatsappCloudType = {
   settings,
-  traits: ({ senders, messages_per_second, handles_stop }) => ({
+  traits: ({ senders, messages_per_second, handles_stop, business_account_ids }) => ({
     channels: ['whatsapp'],
     senders: { whatsapp: senders.map(({ number }) => number) },
     idempotent: false,
@@ -21,6 +21,7 @@ export const whatsappCloudType = {
     messages_per_second: messages_per_second ?? MESSAGES_PER_SECOND,
     handles_stop,
     connections: CONNECTIONS,
+    ...(business_account_ids && { lists_templates: true }),
   }),
   open: async (settings, { may_start, note_call }) =>
     (await import('./whatsapp-cloud.ts')).openWhatsappCloud(settings, {

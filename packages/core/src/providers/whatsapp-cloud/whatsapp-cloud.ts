@@ -1,5 +1,11 @@
 import { isRecord } from '../../contract/fields/fields.ts'
-import type { Outcome, Provider, SendJob } from '../../contract/outside/provider.ts'
+import type {
+  Outcome,
+  Provider,
+  ProviderTemplate,
+  SendJob,
+  TemplateList,
+} from '../../contract/outside/provider.ts'
 import { createProviderClient, type ProviderClient } from '../http-client.ts'
 import { messageBody } from './body.ts'
 import { readCallback } from './callback.ts'
@@ -45,13 +51,56 @@ export function openWhatsappCloud(
       const isSame = shown.replaceAll(/\D/g, '') === number.slice(1)
       return isSame ? null : `${number}: Meta knows its phone number ID as another number`
     }
-    const outcome = outcomeOf(answer, { attempt: 1, now_ms: now_ms() })
-    const reason = 'error_message' in outcome ? outcome.error_message : 'The answer has no number'
-    return `${number}: ${reason}`
+    return `${number}: ${reasonOf(answer) ?? 'The answer has no number'}`
   }
 
+  /** The reason of an answer with an error. */
+  function reasonOf(answer: Parameters<typeof outcomeOf>[0]): string | null {
+    const outcome = outcomeOf(answer, { attempt: 1, now_ms: now_ms() })
+    return 'error_message' in outcome ? outcome.error_message : null
+  }
+
+  /** Source: Meta, Graph API, WhatsApp Business Account, Message templates; cursor-based pagination. */
+  async function templatesOf(account: string): Promise<ProviderTemplate[] | string> {
+    const found: ProviderTemplate[] = []
+    const fields = `fields=name,language,status&limit=${PAGE}`
+    let after = ''
+    for (let pages = 0; pages < PAGES_MAX; pages++) {
+      const url = `${graph_url}/${account}/message_templates?${fields}${after}`
+      const answer = await http.call({ method: 'GET', url, headers: authorization })
+      if (answer.type !== 'answered') return answer.text
+      const { data, paging } = isRecord(answer.json) ? answer.json : {}
+      if (answer.status !== 200 || !Array.isArray(data)) {
+        return (answer.status === 200 ? null : reasonOf(answer)) ?? 'The answer has no templates'
+      }
+      for (const one of data) found.push(...templateIn(one))
+      const { next, cursors } = isRecord(paging) ? paging : {}
+      if (next === undefined) return found
+      // The address of the next page may have another host, which must not get the token.
+      const cursor = isRecord(cursors) ? cursors.after : undefined
+      if (typeof cursor !== 'string' || cursor.length > CURSOR_MAX)
+        return 'The answer has no cursor'
+      after = `&after=${encodeURIComponent(cursor)}`
+    }
+    return `The account has more than ${PAGE * PAGES_MAX} templates`
+  }
+
+  async function listTemplates(accounts: readonly string[]): Promise<TemplateList> {
+    const templates: ProviderTemplate[] = []
+    for (const account of accounts) {
+      const found = await templatesOf(account)
+      if (typeof found === 'string') return { type: 'unavailable', reason: `${account}: ${found}` }
+      templates.push(...found)
+    }
+    // An account may have a template that another one has not got approved.
+    templates.sort((a, b) => Number(a.is_approved) - Number(b.is_approved))
+    return { type: 'listed', templates, ids: settings.templates ?? {} }
+  }
+
+  const { business_account_ids: accounts } = settings
   return {
     name,
+    ...(accounts && { templates: () => listTemplates(accounts) }),
     send: (jobs) => Promise.all(jobs.map(send)),
     readCallback: (request) => readCallback(request, { ...settings, graph_url }),
     async check() {
@@ -60,6 +109,19 @@ export function openWhatsappCloud(
     },
     close: () => http.close(),
   }
+}
+
+/** Templates of one answer, and the pages of one account. Meta allows 6,000 templates, each in several languages. */
+const PAGE = 250
+const PAGES_MAX = 80
+const CURSOR_MAX = 2_000
+
+function templateIn(value: unknown): ProviderTemplate[] {
+  if (!isRecord(value)) return []
+  const { name, language, status } = value
+  if (typeof name !== 'string' || typeof language !== 'string') return []
+  const shown = typeof status === 'string' && /^[A-Z_]{1,40}$/.test(status) ? status : 'UNKNOWN'
+  return [{ name, language, status: shown, is_approved: shown === 'APPROVED' }]
 }
 
 /** The sender with this number; for null, the first sender. */

@@ -58,6 +58,12 @@ export interface MetaPeerOptions {
   onMessage?: (message: MetaMessage) => void
 }
 
+/** The business account of the numbers. */
+export const ACCOUNT = '102290129340398'
+
+/** The templates of one answer, fewer than the request allows: a list has several pages. */
+const PAGE = 2
+
 export const APP_SECRET = '0123456789abcdef0123456789abcdef'
 export const VERIFY_TOKEN = 'chosen-by-the-operator'
 
@@ -116,6 +122,8 @@ export async function startMetaPeer({
     if (isRevoked || headers.authorization !== `Bearer ${access_token}`) {
       return failed({ status: 401, code: 190, message: 'Error validating access token' })
     }
+    const [, account, query] = /^\/v\d+\.\d+\/(\d+)\/message_templates\?(.*)$/.exec(path) ?? []
+    if (method === 'GET' && account === ACCOUNT) return listed(new URLSearchParams(query))
     const [, id, edge] = /^\/v\d+\.\d+\/(\d+)(\/messages)?(?:\?.*)?$/.exec(path) ?? []
     const from = numbers.find(({ phone_number_id }) => phone_number_id === id)
     if (!from) {
@@ -129,6 +137,19 @@ export async function startMetaPeer({
     const content = parsed(body)
     const fault = faultOfBody(content, { from, templates })
     return fault ? failed(fault) : take(request, from, content as Record<string, unknown>)
+  }
+
+  /** A page of the templates. The address of the next page has the token, and a host that must not get it. */
+  function listed(query: URLSearchParams): Answer {
+    const from = Number(query.get('after') ?? 0)
+    const end = from + PAGE
+    const data = templates.slice(from, end).map(({ name, language, status = 'APPROVED' }, i) => ({
+      ...{ name, language, status },
+      id: `${from + i}`,
+    }))
+    const next = { next: `https://graph.example/next?access_token=${access_token}` }
+    const cursors = { before: `${from}`, after: `${end}` }
+    return json(200, { data, paging: { cursors, ...(end < templates.length && next) } })
   }
 
   async function onRequest(incoming: IncomingMessage, response: ServerResponse): Promise<void> {

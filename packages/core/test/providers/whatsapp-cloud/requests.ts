@@ -21,6 +21,8 @@ export interface MetaTemplate {
   header?: number
   /** Whether its first button takes a variable. */
   button?: boolean
+  /** Its state at Meta; default: APPROVED. */
+  status?: string
 }
 
 /** A complete request to the API. */

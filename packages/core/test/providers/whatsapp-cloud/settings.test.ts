@@ -26,6 +26,15 @@ describe('settings of whatsapp_cloud', () => {
     })
   })
 
+  it('name each business account once, and then list the templates', () => {
+    expect(isRead({ business_account_ids: ['102290129340398', '7'] })).toBe(true)
+    for (const business_account_ids of [[], ['7', '7'], ['a'], [7], '7', Array(21).fill('7')]) {
+      expect(isRead({ business_account_ids })).toBe(false)
+    }
+    const settings = providerSettings.parse({ ...SETTINGS, business_account_ids: ['7'] })
+    expect(traitsOf(settings).lists_templates).toBe(true)
+  })
+
   it('can be parsed again after a structured clone', () => {
     const once = providerSettings.parse(SETTINGS)
     expect(providerSettings.parse(structuredClone(once))).toEqual(once)

@@ -1,0 +1,145 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { TemplateList, Traits } from '../contract/outside/provider.ts'
+import { type ApprovedTemplates, createApprovedTemplates } from './approved-templates.ts'
+
+const MINUTE_MS = 60_000
+const ORDER = { name: 'order', language: 'en' }
+const SALE = { name: 'sale', language: 'en' }
+const SALE_PAUSED =
+  'The WhatsApp template sale (en) has the status PAUSED: only approved templates can be sent'
+
+let approved: ApprovedTemplates
+let clock_ms: number
+let readings: string[]
+let warnings: object[]
+/** What the next readings answer. */
+let answer: () => TemplateList | Promise<TemplateList>
+
+function listed(statuses: Record<string, string>): TemplateList {
+  const templates = Object.entries(statuses).map(([name, status]) => ({
+    ...{ name, language: 'en', status },
+    is_approved: status === 'APPROVED',
+  }))
+  return { type: 'listed', templates, ids: { shop: ORDER, old: SALE } }
+}
+
+function open(providers: Record<string, boolean> = { wa: true }) {
+  const traits = new Map(
+    Object.entries(providers).map(([name, lists_templates]) => [
+      name,
+      { lists_templates } as unknown as Traits,
+    ]),
+  )
+  approved = createApprovedTemplates({
+    carriers: {
+      of: () => Object.keys(providers).map((provider) => ({ provider, sender: null })),
+      traits,
+    },
+    open: async (name) => ({
+      templates: async () => {
+        readings.push(name)
+        return answer()
+      },
+    }),
+    elapsed: () => clock_ms,
+    log: { warn: (fields: object) => void warnings.push(fields) } as never,
+  })
+}
+
+beforeEach(() => {
+  clock_ms = 1_000_000
+  readings = []
+  warnings = []
+  answer = () => listed({ order: 'APPROVED', sale: 'PAUSED' })
+  open()
+})
+
+const fault = (template: Parameters<ApprovedTemplates['fault']>[1]) =>
+  approved.fault(undefined, template)
+
+describe('the approved templates', () => {
+  it('are read with the first message, once for all that wait', async () => {
+    const all = await Promise.all([fault(ORDER), fault(SALE), fault({ ...ORDER, language: 'de' })])
+    expect(all).toEqual([
+      null,
+      SALE_PAUSED,
+      'No provider has approved the WhatsApp template order (de)',
+    ])
+    expect(readings).toEqual(['wa'])
+    // An approved template waits for nothing.
+    expect(fault(ORDER)).toBeNull()
+    expect(fault(SALE)).toBe(SALE_PAUSED)
+    expect(readings).toEqual(['wa'])
+  })
+
+  it('are found by the ids of the settings', async () => {
+    expect(await fault({ id: 'shop' })).toBeNull()
+    expect(await fault({ id: 'old' })).toContain('template old has the status PAUSED')
+    expect(await fault({ id: 'gone' })).toBe('No provider has approved the WhatsApp template gone')
+    expect(await fault({ id: 'toString' })).toContain('No provider has approved')
+    expect(await fault({ id: 'shop', language: 'de' })).toContain('shop (de)')
+  })
+
+  it('are read once more, at most once a minute, for a template that is not approved', async () => {
+    expect(await fault(SALE)).toBe(SALE_PAUSED)
+    answer = () => listed({ sale: 'APPROVED' })
+    clock_ms += MINUTE_MS - 1
+    expect(fault(SALE)).toBe(SALE_PAUSED)
+    clock_ms += 1
+    expect(await Promise.all([fault(SALE), fault(SALE)])).toEqual([null, null])
+    expect(readings).toHaveLength(2)
+  })
+
+  it('are read again beside the messages every ten minutes', async () => {
+    expect(await fault(ORDER)).toBeNull()
+    answer = () => listed({ order: 'REJECTED' })
+    clock_ms += 10 * MINUTE_MS
+    expect(fault(ORDER)).toBeNull()
+    expect(readings).toHaveLength(1)
+    clock_ms += 1
+    expect(fault(ORDER)).toBeNull()
+    await expect.poll(() => fault(ORDER)).toContain('REJECTED')
+    expect(readings).toHaveLength(2)
+  })
+
+  it('refuse nothing while the provider cannot be asked, and the log says so once', async () => {
+    answer = () => ({ type: 'unavailable', reason: 'no permission' })
+    expect(await fault(SALE)).toBeNull()
+    expect(fault(SALE)).toBeNull()
+    expect(readings).toHaveLength(1)
+    answer = () => Promise.reject(new Error('closed'))
+    clock_ms += MINUTE_MS
+    expect(await fault(SALE)).toBeNull()
+    expect(warnings).toEqual([{ provider: 'wa', reason: 'no permission' }])
+    answer = () => listed({ order: 'APPROVED', sale: 'PAUSED' })
+    clock_ms += MINUTE_MS
+    expect(await fault(SALE)).toBe(SALE_PAUSED)
+    // A list that was read before does not refuse either: the template may have been approved since.
+    answer = () => ({ type: 'unavailable', reason: 'gone' })
+    clock_ms += MINUTE_MS
+    expect(await fault(SALE)).toBeNull()
+    expect(fault(ORDER)).toBeNull()
+    expect(warnings).toHaveLength(2)
+    // After an hour, the list does not count any more.
+    clock_ms += 60 * MINUTE_MS
+    answer = () => listed({})
+    expect(await fault(ORDER)).toContain('No provider has approved')
+  })
+
+  it('may be those of any provider that may get the message', async () => {
+    open({ wa: true, other: true })
+    let count = 0
+    answer = () => listed({ sale: ++count === 1 ? 'PAUSED' : 'APPROVED' })
+    expect(await fault(SALE)).toBeNull()
+    expect(await fault(ORDER)).toBe('No provider has approved the WhatsApp template order (en)')
+  })
+
+  it('are not checked where a provider lists none, nor for a name with placeholders', async () => {
+    expect(fault({ name: '{{name}}', language: 'en' })).toBeNull()
+    open({ wa: true, other: false })
+    expect(fault(SALE)).toBeNull()
+    open({})
+    expect(fault(SALE)).toBeNull()
+    expect(readings).toEqual([])
+  })
+})

@@ -1,0 +1,169 @@
+import type { Provider, TemplateList } from '../contract/outside/provider.ts'
+import type { WhatsappContent } from '../contract/resources/content.ts'
+import type { Awaitable } from '../runtime/awaitable.ts'
+import type { Log } from '../runtime/runtime.ts'
+import type { Carriers } from './carriers.ts'
+
+type TemplateContent = NonNullable<WhatsappContent['template']>
+
+/** Which templates of WhatsApp the providers approved. */
+export interface ApprovedTemplates {
+  /**
+   * Why no provider that may get the message has approved the template; null if one has, or if this is not known: a provider lists no templates,
+   * or cannot be asked now. Waits only if the template is not in a list that was read in the last minute.
+   */
+  fault(sender: string | undefined, template: TemplateContent): Awaitable<string | null>
+}
+
+/** A list is read again after this time, while messages are sent by it: so long a paused template may still be charged. */
+const REFRESH_MS = 10 * 60_000
+
+/** An older list is not used. */
+const KEPT_MS = 60 * 60_000
+
+/** The minimum time between two readings of a list, also after a failure. */
+const ASK_EVERY_MS = 60_000
+
+/** A request waits for a reading at most this long. */
+const WAIT_MS = 5_000
+
+interface Known {
+  /** The statuses by name and language; '' for an approved template. Null before the first reading. */
+  statuses: ReadonlyMap<string, string> | null
+  ids: Extract<TemplateList, { type: 'listed' }>['ids']
+  read_at_ms: number
+  asked_at_ms: number
+  asking: Promise<void> | null
+  /** Why the last reading failed; null if it did not. */
+  fault: string | null
+}
+
+export function createApprovedTemplates({
+  carriers,
+  open,
+  elapsed,
+  log,
+}: {
+  carriers: Pick<Carriers, 'of' | 'traits'>
+  open: (provider: string) => Promise<Pick<Provider, 'templates'>>
+  elapsed: () => number
+  log: Pick<Log, 'warn'>
+}): ApprovedTemplates {
+  const lists = new Map<string, Known>()
+
+  function listOf(provider: string): Known {
+    const known = lists.get(provider) ?? newList()
+    lists.set(provider, known)
+    return known
+  }
+
+  async function read(provider: string, known: Known): Promise<void> {
+    known.asked_at_ms = elapsed()
+    const found = await open(provider)
+      .then((opened) => opened.templates?.() ?? NO_LIST)
+      .catch((error: unknown): TemplateList => ({ type: 'unavailable', reason: String(error) }))
+    if (found.type === 'unavailable') {
+      const { reason } = found
+      if (known.fault === null) log.warn({ provider, reason }, UNCHECKED)
+      known.fault = reason
+      return
+    }
+    known.fault = null
+    known.read_at_ms = elapsed()
+    known.ids = found.ids
+    known.statuses = new Map(
+      found.templates.map((one) => [keyOf(one), one.is_approved ? '' : one.status]),
+    )
+  }
+
+  function ask(provider: string): Promise<void> {
+    const known = listOf(provider)
+    known.asking ??= read(provider, known).finally(() => {
+      known.asking = null
+    })
+    return known.asking
+  }
+
+  const mayAsk = (provider: string) => {
+    const { asking, asked_at_ms } = listOf(provider)
+    return asking !== null || elapsed() - asked_at_ms >= ASK_EVERY_MS
+  }
+
+  /** The status of the template: '' for an approved one, `none` for one that is not listed; null if nothing is known. */
+  function statusAt(provider: string, template: TemplateContent): string | null {
+    const { statuses, ids, read_at_ms, fault } = listOf(provider)
+    const age_ms = elapsed() - read_at_ms
+    if (!statuses || age_ms > KEPT_MS) return null
+    const { id } = template
+    const named = id !== undefined && Object.hasOwn(ids, id) ? ids[id] : undefined
+    const name = template.name ?? named?.name
+    const language = template.language ?? named?.language
+    const status =
+      name === undefined || language === undefined
+        ? NOT_LISTED
+        : (statuses.get(keyOf({ name, language })) ?? NOT_LISTED)
+    if (status === '') {
+      if (age_ms > REFRESH_MS && mayAsk(provider)) void ask(provider)
+      return status
+    }
+    return fault === null ? status : null
+  }
+
+  return {
+    fault(sender, template) {
+      // A name with placeholders is known only when they are filled in.
+      if (`${template.name}${template.id}${template.language}`.includes('{{')) return null
+      const message = { channel: 'whatsapp', livemode: true, sender: sender ?? null } as const
+      const all = carriers.of(message).map(({ provider }) => provider)
+      if (all.length === 0) return null
+      if (!all.every((one) => carriers.traits.get(one)?.lists_templates)) return null
+      const decide = () => {
+        const statuses = all.map((one) => statusAt(one, template))
+        if (statuses.some((status) => status === null || status === '')) return null
+        return faultText(template, statuses as string[])
+      }
+      if (all.some((one) => statusAt(one, template) === '')) return null
+      const askable = all.filter(mayAsk)
+      if (askable.length === 0) return decide()
+      return within(WAIT_MS, Promise.all(askable.map(ask))).then(decide)
+    },
+  }
+}
+
+const UNCHECKED =
+  'the approved templates of WhatsApp could not be read: messages are accepted without this check'
+const NO_LIST: TemplateList = { type: 'unavailable', reason: 'The provider lists no templates' }
+const NOT_LISTED = 'none'
+
+function newList(): Known {
+  return {
+    statuses: null,
+    ids: {},
+    read_at_ms: Number.NEGATIVE_INFINITY,
+    asked_at_ms: Number.NEGATIVE_INFINITY,
+    asking: null,
+    fault: null,
+  }
+}
+
+function keyOf({ name, language }: { name: string; language: string }): string {
+  return JSON.stringify([name, language])
+}
+
+function faultText({ name, id, language }: TemplateContent, statuses: string[]): string {
+  const what = `WhatsApp template ${name ?? id}${language === undefined ? '' : ` (${language})`}`
+  const status = statuses.find((one) => one !== NOT_LISTED)
+  return status === undefined
+    ? `No provider has approved the ${what}`
+    : `The ${what} has the status ${status}: only approved templates can be sent`
+}
+
+/** Resolves with the work, at the latest after `ms`. */
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms)
+  })
+  await Promise.race([work, late])
+  clearTimeout(timer)
+}
