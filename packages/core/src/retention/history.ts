@@ -30,7 +30,7 @@ const NO_WORKSPACE = ''
 
 /**
  * Removes finished history that is older than `days` and unchanged for as long, oldest first: deliveries, events, bulks,
- * messages and received messages. Ledger entries and everything that is not finished stay. The rows themselves are the
+ * messages and received messages. A partition that is empty then is dropped. Ledger entries and everything that is not finished stay. The rows themselves are the
  * progress, so that a crash between two steps leaves nothing to repair.
  * @throws RangeError unless `days` is a whole number from `RETENTION_DAYS_MIN` to `RETENTION_DAYS_MAX`.
  */
@@ -84,6 +84,7 @@ export function createHistoryRetention({
         await pause(PAUSE_MS)
       }
       if (!mayContinue()) return
+      await storage.dropPartitions?.(until)
       places = new Map()
       done_at = now
     },

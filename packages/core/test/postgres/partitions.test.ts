@@ -8,6 +8,8 @@ import {
   enablePartitions,
   inspectPartitions,
 } from '../../src/maintenance/partitions/partitions.ts'
+import { createHistoryRetention } from '../../src/retention/history.ts'
+import type { MessageRow } from '../../src/rows/rows.ts'
 import { migrationsOf } from '../../src/storage/migrations.ts'
 import type { Storage } from '../../src/storage/ports/storage.ts'
 import { type Connections, connect } from '../../src/storage/postgres/engine/connection.ts'
@@ -322,6 +324,44 @@ describe('the months ahead', () => {
     const months = ['2026_07', '2026_08', '2026_09']
     expect(await names()).toEqual(ENABLED.map(() => ['first', ...months, 'default']))
   })
+
+  it('are dropped when the removal of old history has emptied them', async () => {
+    const workspaceId = await bench.workspace()
+    await bench.webhook(workspaceId)
+    await enablePartitions(database.url, options())
+    const months = []
+    for (const day of ['2026-05-04', '2026-07-02', '2026-08-02']) {
+      bench.clock.set(new Date(`${day}T09:00:00Z`))
+      const isOpen = day === '2026-07-02'
+      const scheduled_at = isOpen ? new Date('2026-12-01Z') : null
+      months.push(await bench.queued(workspaceId, { scheduled_at }))
+      if (!isOpen) {
+        expect(await send()).toBe(1)
+        expect(await bench.callback(months.at(-1) as MessageRow, 'delivered')).toBe(true)
+      }
+      for (const each of await bench.claimDeliveries()) expect(await bench.record(each)).toBe(true)
+    }
+    bench.clock.set(new Date('2026-08-20T09:00:00Z'))
+    const remove = () =>
+      createHistoryRetention({
+        storage: bench.storage,
+        runtime: bench.clock,
+        days: 30,
+      }).apply(() => false)
+    await remove()
+    expect((await names())[0]).toEqual(['2026_07', '2026_08', 'default'])
+    // Of June there is nothing, and July is not older than 30 days.
+    expect(await places()).toHaveLength(2)
+    await assertSound()
+    bench.clock.set(new Date('2026-10-20T09:00:00Z'))
+    await remove()
+    // The message of July is not sent yet.
+    expect((await names())[0]).toEqual(['2026_07', 'default'])
+    expect(await places()).toEqual(['messages_2026_07'])
+    await assertSound()
+    bench.clock.set(new Date('2026-12-01T09:00:00Z'))
+    expect(await send()).toBe(1)
+  }, 60_000)
 
   it('a bound that an interrupted change left is removed before it refuses a row', async () => {
     const workspaceId = await bench.workspace()

@@ -288,6 +288,8 @@ export interface Storage {
    * new ones. Absent where the engine has none.
    */
   keepPartitions?(ahead: number, now: Date): Promise<string[]>
+  /** Drops the empty partitions of months that ended at `until` or before; returns their names. Absent where the engine has none. */
+  dropPartitions?(until: Date): Promise<string[]>
   /** The read replicas; absent where the engine has none. */
   replicas?(): readonly ReplicaState[]
   close(): Promise<void>

@@ -21,7 +21,7 @@ import { ANSWER_MAX_MS, alone, connect, REPLICA_SHARES } from './engine/connecti
 import { type Database, databaseOn } from './engine/database.ts'
 import { isCommon, refusesWrites } from './engine/failure.ts'
 import { migrate } from './engine/migrate.ts'
-import { keepPartitions } from './engine/partitions.ts'
+import { dropPartitions, keepPartitions } from './engine/partitions.ts'
 import { createQueue, inTurn, type Queue } from './engine/queue.ts'
 import { createReplicas } from './engine/replicas.ts'
 import { createWaker, type Waker } from './engine/wake.ts'
@@ -166,6 +166,7 @@ export async function openPostgres(
     },
     // Other tasks of the sweeper wait meanwhile, and a next sweep tries again.
     keepPartitions: (ahead, now) => keepPartitions(cold, slow, { ahead, now, log, tries_max: 3 }),
+    dropPartitions: (until) => dropPartitions(cold, until, { log, tries_max: 3 }),
     replicas: () => replicas?.states() ?? [],
     async close() {
       await replicas?.stop()

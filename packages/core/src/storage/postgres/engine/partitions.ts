@@ -206,6 +206,35 @@ export async function keepPartitions(
   return isBehind ? addPartitions(pool, long, options) : []
 }
 
+/**
+ * Drops the empty partitions with months that ended at `until` or before, where the role owns the tables, so that their space comes back at
+ * once. Returns their names. A row of such a month that comes later goes to the default partition.
+ */
+export async function dropPartitions(
+  pool: Pool,
+  until: Date,
+  options: Pick<PartitionOptions, 'log' | 'tries_max'>,
+): Promise<string[]> {
+  const dropped: string[] = []
+  for (const { table, is_owner, partitions } of await partitionsOf(alone(pool))) {
+    for (const { name, ...each } of is_owner ? partitions : []) {
+      if (each.until === null || each.until > until) continue
+      if ((await countUpTo(alone(pool), name, 1)) > 0) continue
+      const isGone = await change(pool, options, async (run) => {
+        // Without rows and without writers.
+        await run(`lock table ${table} in access exclusive mode`)
+        if ((await countUpTo(run, name, 1)) > 0) return false
+        await run(`drop table ${name}`)
+        return true
+      })
+      if (isGone) dropped.push(name)
+    }
+  }
+  if (dropped.length > 0)
+    options.log?.info({ partitions: dropped }, 'empty partitions were dropped')
+  return dropped
+}
+
 type Told = Omit<PartitionOptions, 'onStep'> & { onStep: (step: PartitionStep['step']) => void }
 
 function tellWith({ onStep }: PartitionOptions, table: PartitionedTable, rows: number) {
