@@ -8,6 +8,8 @@ import { Icon } from '../parts/icon.tsx'
 import { Empty } from '../parts/loaded.tsx'
 import { Toasts } from '../parts/toast.tsx'
 import { facts } from './facts.ts'
+import { Keys } from './keys.tsx'
+import { isApple, overlay } from './overlay.ts'
 import { ownApi } from './own-api.ts'
 import { GROUPS, type PageEntry } from './page.ts'
 import { go, hrefOf, match, path, root } from './router.ts'
@@ -36,6 +38,7 @@ export function Layout({ children }: { children: ComponentChildren }) {
       <aside class={isOpen ? 'side open' : 'side'}>
         <Brand />
         <Workspaces />
+        <GoTo />
         <Navigation />
         <Operator />
         <Person />
@@ -53,6 +56,7 @@ export function Layout({ children }: { children: ComponentChildren }) {
       </p>
       <Toasts />
       <Confirmation />
+      <Keys />
     </div>
   )
 }
@@ -91,6 +95,21 @@ function Workspaces() {
       )}
       <ModeSwitch />
     </div>
+  )
+}
+
+function GoTo() {
+  return (
+    <button
+      type="button"
+      class="button go-to"
+      aria-keyshortcuts={isApple ? 'Meta+K' : 'Control+K'}
+      onClick={() => {
+        overlay.value = 'palette'
+      }}
+    >
+      Go to… <kbd>{isApple ? '⌘ K' : 'Ctrl K'}</kbd>
+    </button>
   )
 }
 

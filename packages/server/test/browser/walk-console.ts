@@ -4,6 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import { type Place, pictures, signIn, watchPolicy } from './console-page.ts'
 import { expectAccessible, expectToFit } from './page-checks.ts'
 import { walkBroadcast, walkQuietHours } from './walk-broadcast.ts'
+import { walkKeys } from './walk-keys.ts'
 import {
   walkBulk,
   walkConversation,
@@ -77,6 +78,7 @@ export async function walkConsole(
       await openVerification(page, place)
       await editTemplate(browser, page, place)
       await walkPerson(page, place)
+      await walkKeys(page, place)
       await walkConversation(page, place)
       await walkImport(page, place)
       await walkBulk(page, place)

@@ -1,6 +1,8 @@
+import { useEffect } from 'preact/hooks'
 import type { OperatorQueues } from '../../../src/console-api/operator/answers.ts'
 import { Button, confirm, Empty, Loaded, PageHead, Table, Time, toast } from '../../parts/index.ts'
 import { count, number } from '../../shell/format.ts'
+import { query, setQuery } from '../../shell/router.ts'
 import { useAct } from './acts.tsx'
 import { send, usePolled } from './polled.ts'
 import { since } from './provider-table.tsx'
@@ -30,6 +32,13 @@ function Queues() {
         return 'All sending and delivering is paused'
       },
     })
+  // The palette of the console leads here.
+  const isAsked = query.value.get('act') === 'pause' && load.data !== undefined
+  useEffect(() => {
+    if (!isAsked) return
+    setQuery({ act: undefined })
+    if (!load.data?.pause) pause()
+  }, [isAsked])
   return (
     <>
       <PageHead title="Queues">

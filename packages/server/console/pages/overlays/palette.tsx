@@ -1,0 +1,165 @@
+import { useEffect, useState } from 'preact/hooks'
+import { PAGES } from '../../pages.ts'
+import { Dialog } from '../../parts/index.ts'
+import { findPeople, useListbox } from '../../parts/people.tsx'
+import { api } from '../../shell/api.ts'
+import { facts } from '../../shell/facts.ts'
+import { overlay } from '../../shell/overlay.ts'
+import type { PageEntry } from '../../shell/page.ts'
+import { go } from '../../shell/router.ts'
+import { chooseMode, may, mode, session } from '../../shell/session.ts'
+import { summaryOf } from '../messages/content.tsx'
+
+interface Entry {
+  key: string
+  text: string
+  hint: string
+  run(): void
+}
+
+const TYPING_MS = 150
+const TEXT_MAX = 255
+const SHOWN_MAX = 12
+const ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
+
+const to = (path: string, text: string, hint: string): Entry => ({
+  ...{ key: `${hint} ${path}`, text, hint },
+  run: () => go(path),
+})
+
+function actions(): Entry[] {
+  const sending = may('send')
+    ? [
+        to('/compose', 'New message', 'Action'),
+        to('/bulks/new', 'New bulk', 'Action'),
+        to('/broadcasts/new', 'New broadcast', 'Action'),
+        to('/contacts/new', 'Add a contact', 'Action'),
+        to('/contacts/import', 'Import contacts', 'Action'),
+      ]
+    : []
+  const other = mode.value === 'test' ? 'live' : 'test'
+  const common: Entry[] = session.value
+    ? [
+        {
+          ...{ key: 'mode', text: `Show ${other} data`, hint: 'Action' },
+          run: () => chooseMode(other),
+        },
+      ]
+    : []
+  const operating = may('operate')
+    ? [
+        to('/operator/queues?act=pause', 'Pause all sending and delivering', 'Operator'),
+        to('/operator/providers', 'Pause a provider', 'Operator'),
+      ]
+    : []
+  const keys: Entry = {
+    ...{ key: 'keys', text: 'Keyboard', hint: 'Action' },
+    run() {
+      overlay.value = 'shortcuts'
+    },
+  }
+  return [...sending, ...common, ...operating, keys]
+}
+
+function pages(): Entry[] {
+  const isShown = ({ label, needs, dev }: PageEntry) => label && may(needs) && (!dev || facts.dev)
+  return PAGES.filter(isShown).map(({ path, label = '', group }) =>
+    to(path.replace(/\/:.*$/, '') || '/', label, group === 'Operator' ? 'Operator' : 'Page'),
+  )
+}
+
+/** Whether each word of the search begins a word of the text. */
+function matches(text: string, search: string): boolean {
+  const words = text.toLowerCase().split(/\s+/)
+  const searched = search.toLowerCase().split(/\s+/).filter(Boolean)
+  return searched.every((one) => words.some((word) => word.startsWith(one)))
+}
+
+/** What an id names: a message, a bulk or a contact. */
+async function named(id: string, signal: AbortSignal): Promise<Entry[]> {
+  const found = await Promise.allSettled([
+    api.messages
+      .get(id, { signal })
+      .then(({ message }) =>
+        to(`/messages/${id}`, `${message.recipient}: ${summaryOf(message.content)}`, 'Message'),
+      ),
+    api.bulks
+      .get(id, { signal })
+      .then(({ bulk }) => to(`/bulks/${id}`, `${bulk.total} messages`, 'Bulk')),
+    api.contacts
+      .get(id, { signal })
+      .then(({ contact }) => to(`/people/${id}`, contact.name ?? 'Contact', 'Contact')),
+  ])
+  return found.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+}
+
+async function searched(search: string, signal: AbortSignal): Promise<Entry[]> {
+  if (ID.test(search)) return named(search, signal)
+  const people = await findPeople(search, signal)
+  return people.map(({ id, name, phone, email }) => {
+    const address = phone ?? email ?? ''
+    return to(`/people/${id}`, name ? `${name}, ${address}` : address, 'Contact')
+  })
+}
+
+/** Pages, actions, people, and what an id names, found by typing (⌘K). */
+export function Palette({ onClose }: { onClose(): void }) {
+  const [text, setText] = useState('')
+  const [found, setFound] = useState<{ search: string; entries: Entry[] }>()
+  const search = text.trim().slice(0, TEXT_MAX)
+  useEffect(() => {
+    if (search.length < 2 || !may('read')) return setFound(undefined)
+    const ending = new AbortController()
+    const timer = setTimeout(async () => {
+      const entries = await searched(search, ending.signal).catch(() => [])
+      if (!ending.signal.aborted) setFound({ search, entries })
+    }, TYPING_MS)
+    return () => {
+      clearTimeout(timer)
+      ending.abort()
+    }
+  }, [search])
+  const messages = to(
+    `/messages?${new URLSearchParams({ search })}`,
+    `Search messages for ${search}`,
+    'Search',
+  )
+  const own = [...actions(), ...pages()].filter((one) => matches(one.text, search))
+  const entries = [
+    ...own.slice(0, search ? SHOWN_MAX : undefined),
+    ...(search && found ? found.entries : []),
+    ...(search && may('read') ? [messages] : []),
+  ]
+  const list = useListbox({
+    items: entries,
+    label: 'Pages, actions and people',
+    choiceOf: (entry) => entry,
+    onChoose(entry) {
+      onClose()
+      entry.run()
+    },
+    isAlwaysOpen: true,
+  })
+  const isSearching = search.length > 1 && found?.search !== search && may('read')
+  return (
+    <Dialog title="Go to" onClose={onClose}>
+      <div class="palette">
+        <input
+          {...list.input}
+          // The dialog focuses it when it opens.
+          autofocus
+          type="text"
+          dir="auto"
+          aria-label="Page, action, person, or id of a message, a bulk or a contact"
+          placeholder="Page, action, person or id"
+          value={text}
+          onInput={({ currentTarget }) => setText(currentTarget.value)}
+        />
+        {list.list}
+        <p class="small" role="status">
+          {isSearching ? 'Searching…' : `${entries.length} results`}
+        </p>
+      </div>
+    </Dialog>
+  )
+}
