@@ -50,6 +50,7 @@ const SQLITE = {
     recipient: recipientOf(`printf('+141555%05d', i % ${OTHERS})`),
     livemode: 'mod(i, 50) <> 7',
     created_at: at,
+    updated_at: at,
   }),
   startOf: (unit_ms: number) => `created_at - created_at % ${unit_ms}`,
   begin: '0',
@@ -61,6 +62,7 @@ const POSTGRES = {
     recipient: recipientOf(`'+141555' || lpad((i % ${OTHERS})::text, 5, '0')`),
     livemode: 'mod(i, 50) <> 7',
     created_at: `to_timestamp((${at}) / 1000.0)`,
+    updated_at: `to_timestamp((${at}) / 1000.0)`,
   }),
   startOf: (unit_ms: number) =>
     `date_trunc('${unit_ms === HOUR_MS ? 'hour' : 'day'}', created_at, 'UTC')`,
@@ -89,6 +91,13 @@ function counted({ startOf, begin }: Pick<typeof SQLITE, 'startOf' | 'begin'>): 
 
 /** The statements that count the messages of a SQLite file again. */
 export const SQLITE_COUNTS = counted(SQLITE)
+
+/** SQL: the debit of each filled message, as the removal of old history expects it; the numbers of the entries have gaps. */
+export const DEBITS = `insert into ledger_entries (id, workspace_id, seq, kind, amount, held_delta, balance_after, held_after,
+    counter_account, ref_type, ref_id, ref_n, channel, created_at)
+  select id, workspace_id, 1000000000 + row_number() over (order by id), 'send', -credits_used, 0, 0, 0,
+    'revenue:sms', 'message', id, 0, channel, created_at
+  from messages where livemode and bulk_id is null and id < (select max(id) from messages)`
 
 /** SQL: the time of message `i` of `total`, in milliseconds. */
 function timesOf(total: number): string {

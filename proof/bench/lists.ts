@@ -183,7 +183,11 @@ async function deepPages(service: Service, { long, rounds }: Sizes): Promise<Fig
 }
 
 /** The duration of each of several requests, one after the other, in ms. */
-async function timesOf({ url, key }: Service, path: string, requests: number): Promise<number[]> {
+export async function timesOf(
+  { url, key }: Service,
+  path: string,
+  requests: number,
+): Promise<number[]> {
   const connection = await openConnection(url)
   const bytes = getBytes(url, path, key)
   const times: number[] = []

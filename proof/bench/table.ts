@@ -159,6 +159,19 @@ const LINES: Record<string, Columns[]> = {
     ['p99 of sends beside a broadcast : none', /^broadcast, p99 of sends/, 'times', 1.5, 1.2],
     ['growth of memory in a broadcast', 'broadcast, growth of memory', 'MB', 300, 150],
   ],
+  'postgres-replica': [
+    [
+      'a read by replica : at the primary',
+      'PostgreSQL, a read by replica against the primary',
+      'times',
+      2.5,
+      1.5,
+    ],
+  ],
+  removal: [
+    ['p99 of sends beside a removal of history : none', /^removal, p99/, 'times', 1.5, 1.2],
+  ],
+  'postgres-removal': [['the same, PostgreSQL', /^PostgreSQL, removal, p99/, 'times', 1.5, 1.2]],
   'send-cpu': [['svc send, CPU above node -e 0', 'svc send, CPU above node -e 0', 'ms', 150, 100]],
   steady: [
     [

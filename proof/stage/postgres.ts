@@ -25,11 +25,14 @@ export interface Postgres extends PostgresServer {
 export async function startPostgres({
   stage,
   settings = {},
+  primary,
 }: {
   stage?: Stage
   settings?: Record<string, string>
+  /** Makes the server a standby of this one, which must be shut down. */
+  primary?: Postgres
 } = {}): Promise<Postgres> {
-  const server = await startServer({ settings })
+  const server = await startServer({ settings, ...(primary && { primary }) })
   stage?.atEnd(server.stop)
   const query = queryOf(server.url)
   return {

@@ -1,0 +1,128 @@
+import { startChild } from '../stage/child.ts'
+import { openWritable, type Query, queryFile } from '../stage/database.ts'
+import { startPostgres } from '../stage/postgres.ts'
+import { type Service, type ServiceOptions, startService } from '../stage/service.ts'
+import { onStage, type Stage } from '../stage/stage.ts'
+import { type BenchOptions, count, type Figure, median } from './figure.ts'
+import { DEBITS, fillPostgres, fillSqlite, sendOne } from './fill.ts'
+import type { LoadHandlers } from './processes/load.ts'
+
+/** Messages of 90 days; a third of them, a month, is removed. */
+const MESSAGES = 300_000
+const MESSAGES_QUICK = 60_000
+const KEPT_DAYS = 60
+
+/** Far below the limit of accepting: the figure is about waiting, not about capacity. */
+const PER_S = 100
+const ROUND_MS = 3_000
+const ROUNDS = 4
+const ROUNDS_BESIDE_MAX = 20
+
+/** A service on a database with history, and how to look into it. */
+interface Side {
+  service: Service
+  query: Query
+}
+
+/**
+ * The p99 of sends, until their 201, while a month of finished messages is removed, as a ratio to the same without. The rounds without
+ * come before and after the removal.
+ */
+export async function run({ quick }: BenchOptions): Promise<Figure[]> {
+  return onStage((stage) =>
+    measure(stage, 'removal', quick, async (total, env) => {
+      const first = await startService(stage, 'first', { dispatch: true })
+      await prepare(first, (file) => fillSqlite(file, total))
+      const database = openWritable(first.database)
+      database.exec(DEBITS)
+      database.close()
+      const { key } = first
+      await first.stop()
+      const url = `file:${first.database}`
+      const service = await startAgain(stage, { key, database_url: url, env })
+      return { service, query: queryFile(first.database) }
+    }),
+  )
+}
+
+/** The same on PostgreSQL. */
+export async function runPostgres({ quick }: BenchOptions): Promise<Figure[]> {
+  return onStage((stage) =>
+    measure(stage, 'PostgreSQL, removal', quick, async (total, env) => {
+      const { url, query } = await startPostgres({ stage })
+      const first = await startService(stage, 'first', { dispatch: true, database_url: url })
+      await prepare(first, () => fillPostgres(url, total))
+      await query(DEBITS)
+      await query('vacuum analyze ledger_entries')
+      const { key } = first
+      await first.stop()
+      return { service: await startAgain(stage, { key, database_url: url, env }), query }
+    }),
+  )
+}
+
+async function prepare(first: Service, fill: (file: string) => Promise<void>): Promise<void> {
+  await sendOne(first)
+  await first.child.request('idle', null)
+  await fill(first.database)
+}
+
+function startAgain(stage: Stage, options: Omit<ServiceOptions, 'dispatch'>): Promise<Service> {
+  return startService(stage, 'second', { dispatch: true, ...options })
+}
+
+async function measure(
+  stage: Stage,
+  name: string,
+  quick: boolean,
+  open: (total: number, env: Record<string, string>) => Promise<Side>,
+): Promise<Figure[]> {
+  const total = quick ? MESSAGES_QUICK : MESSAGES
+  const load = startChild<LoadHandlers>(stage, 'bench/processes/load.ts')
+  const { service, query } = await open(total, { SVC_HISTORY_DAYS: String(KEPT_DAYS) })
+  const { url, key } = service
+  const round = async () => {
+    return (await load.request('pace', { url, key, per_s: PER_S, ms: ROUND_MS })).p99_ms
+  }
+  const left = async () => {
+    const [found] = await query<{ n: number | string }>('select count(*) as n from messages')
+    return Number(found?.n)
+  }
+  const rounds = { without: [] as number[], beside: [] as number[] }
+  // The sweeper of a new process begins after some time.
+  await round()
+  for (let i = 0; i < ROUNDS; i++) rounds.without.push(await round())
+  const before = await left()
+  const from = performance.now()
+  let isRemoving = true
+  const removing = (async () => {
+    // One sweep removes a bounded number of pages.
+    for (let was = Number.POSITIVE_INFINITY, now = before; now < was; ) {
+      await service.child.request('sweep', null)
+      ;[was, now] = [now, await left()]
+    }
+  })().finally(() => {
+    isRemoving = false
+  })
+  removing.catch(() => {})
+  while (isRemoving && rounds.beside.length < ROUNDS_BESIDE_MAX) {
+    const p99_ms = await round()
+    // A round that the removal does not last for is none beside it.
+    if (isRemoving) rounds.beside.push(p99_ms)
+  }
+  await removing
+  const seconds = (performance.now() - from) / 1_000
+  for (let i = 0; i < ROUNDS; i++) rounds.without.push(await round())
+  const [{ n }] = (await query<{ n: number | string }>(
+    `select count(*) as n from messages where id < (select last_id from removed_history)`,
+  )) as [{ n: number | string }]
+  return [
+    {
+      name: `${name}, p99 of sends beside it against none`,
+      value: median(rounds.beside) / median(rounds.without),
+      unit: 'times',
+      note: `${count(median(rounds.beside))} against ${count(median(rounds.without))} ms`,
+      raw: `${PER_S} sends/s; a third of ${count(total)} messages in ${count(seconds)} s, ${n} of them kept; rounds ${rounds.beside.map(count).join(' ')} ms, without ${rounds.without.map(count).join(' ')} ms`,
+    },
+  ]
+}
