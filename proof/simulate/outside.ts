@@ -654,6 +654,24 @@ export const network = {
   destroy: async () => {},
 } as unknown as Network
 
+/** The form of Resend has the same signature under other names, and does not name its delivery. */
+function withoutSvix(receiver: number, headers: Record<string, string>): Record<string, string> {
+  const { model, database } = outside
+  const id = headers['svix-id'] ?? ''
+  const find = database().prepare('select id from deliveries where event_id = ? and webhook_id = ?')
+  const delivery = model.hooks
+    .filter((hook) => hook.receiver === receiver && hook.isForeign)
+    .map((hook) => find.pluck().get(id, hook.id) as string | undefined)
+    .find((one) => one !== undefined)
+  return {
+    'x-svc-delivery': delivery ?? `${id} ${receiver}`,
+    'x-svc-event': 'as Resend',
+    'webhook-id': id,
+    'webhook-timestamp': headers['svix-timestamp'] ?? '',
+    'webhook-signature': headers['svix-signature'] ?? '',
+  }
+}
+
 function begin(
   receiver: number,
   options: Options,
@@ -682,6 +700,7 @@ function begin(
   for (const [name, value] of Object.entries(options.headers as Record<string, string>)) {
     headers[name.toLowerCase()] = value
   }
+  if (headers['svix-id'] !== undefined) Object.assign(headers, withoutSvix(receiver, headers))
   const post: Post = {
     receiver,
     at_ms: elapsedMs(),

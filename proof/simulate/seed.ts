@@ -86,6 +86,18 @@ async function prepareImage() {
   return { image, places, hooks, domains, contacts, records }
 }
 
+/** The invariants run the same texts again and again. */
+function withKnownStatements(connection: Connection): Connection {
+  const known = new Map<string, ReturnType<Connection['prepare']>>()
+  const prepare = connection.prepare.bind(connection)
+  const prepareOnce = (text: string) => {
+    const statement = known.get(text) ?? prepare(text)
+    known.set(text, statement)
+    return statement
+  }
+  return Object.assign(connection, { prepare: prepareOnce as typeof connection.prepare })
+}
+
 /** The next message and the next delivery, and how long each waits. */
 function firstInQueue(database: Connection): string {
   const first = (table: string) => {
@@ -160,7 +172,7 @@ export async function runSeed(
       reading.database?.close()
       Object.assign(reading, {
         file: world.file,
-        database: new Sqlite(world.file, { readonly: true }),
+        database: withKnownStatements(new Sqlite(world.file, { readonly: true })),
       })
     }
     return reading.database as Connection

@@ -30,7 +30,7 @@ export function checkPaused(stage: Stage): void {
   }
 }
 
-/** Each broadcast is there once and has ended; a finished one left nobody out. */
+/** Each broadcast is there once and has ended; a finished one left no contact out. */
 export function checkBroadcasts(stage: Stage): void {
   const { world, model, database } = stage
   const { made, lost } = model.broadcasts
@@ -53,7 +53,7 @@ export function checkBroadcasts(stage: Stage): void {
     const at = `${world.nameOf('b', id)} ${JSON.stringify(row)}`
     if (status === 'scheduled' || status === 'running') world.violate('nothing is stuck', at)
     if (status === 'finished' && audience_size !== null && contacts !== audience_size) {
-      world.violate('a broadcast leaves nobody out', at)
+      world.violate('a broadcast leaves no contact out', at)
     }
     const last = newest.get(workspace_id, id) as number | null
     if (status === 'canceled' && !model.isClockSet && (last ?? 0) > (finished_at ?? 0)) {
