@@ -97,7 +97,10 @@ export const CATEGORIES: Readonly<Record<string, 'marketing' | 'transactional'>>
 const FIRST_MARK = 1000
 
 /** What each workspace has when a seed begins. */
-export async function prepareMailings(core: Core, id: string, place: number): Promise<Contact[]> {
+export async function prepareMailings(
+  core: Core,
+  { id, key, place }: { id: string; key: string; place: number },
+): Promise<Contact[]> {
   const { templates, contacts } = core
   await templates.push(id, { templates: [FRAME] as never })
   const first = [TEMPLATES.news(FIRST_MARK), TEMPLATES.receipt(FIRST_MARK), LOGIN]
@@ -108,6 +111,15 @@ export async function prepareMailings(core: Core, id: string, place: number): Pr
     const zone = ZONE_NAMES[i % 5] ?? null
     made.push({ id: contact_id, place, phone, email, zone })
   }
+  // Loads what the zones of numbers need, which takes time of the machine.
+  await core.broadcasts.preview(await identityOf(core, key), {
+    channel: 'sms',
+    template: { name: 'news' },
+    audience: {},
+    scheduled_at: '2026-06-01T09:00:00.000Z',
+    time_zone: 'recipient',
+    draft: false,
+  } as never)
   return made
 }
 

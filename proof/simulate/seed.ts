@@ -57,7 +57,7 @@ async function prepareImage() {
       const limited = await settled(
         core.apiKeys.create(id, { name: 'limited', daily_credit_limit: KEY_LIMIT }),
       )
-      contacts.push(...(await settled(prepareMailings(core, id, place))))
+      contacts.push(...(await settled(prepareMailings(core, { id, key, place }))))
       places.push({ id, key, key_id, test_key: test.key, limited_key: limited.key })
       for (const name of [`acme${place}.example`, `shop${place}.example`, 'common.example']) {
         const domain = await settled(core.domains.create(id, { domain: name }))

@@ -127,7 +127,7 @@ export function createQuietHours({
     async zoneOf(workspaceId, { phone, attributes }) {
       const own = zoneIn(attributes)
       if (own !== null) return { time_zone: own, source: 'contact' }
-      const { countryOf } = await import('../prices/country-of.ts')
+      const { countryOf } = await numbers()
       const country = phone === null ? undefined : COUNTRY_ZONES.get(countryOf(phone) ?? '')
       if (country !== undefined) return { time_zone: country, source: 'country' }
       const settings = await settingsOf(workspaceId)
@@ -148,13 +148,21 @@ function zoneIn(attributes: ContactRow['attributes']): string | null {
   return typeof zone === 'string' && isTimeZone(zone) ? zone : null
 }
 
+// The metadata of numbers is large, so it is loaded for the first message that needs a zone. Each `import` takes 30 µs.
+let loadedNumbers: Promise<typeof import('../prices/country-of.ts')> | null = null
+
+function numbers(): NonNullable<typeof loadedNumbers> {
+  loadedNumbers ??= import('../prices/country-of.ts')
+  return loadedNumbers
+}
+
 /** The zone of a recipient whose contact has none: that of the number's country, else the usual one. */
 async function zonesWithoutContacts(
   channel: Channel,
   usual: string,
 ): Promise<(recipient: string) => string> {
   if (channel === 'email') return () => usual
-  const { countryOf } = await import('../prices/country-of.ts')
+  const { countryOf } = await numbers()
   return (recipient) => COUNTRY_ZONES.get(countryOf(recipient) ?? '') ?? usual
 }
 
