@@ -53,6 +53,16 @@ it('refuses templates that Meta has not approved, before any charge', async () =
   expect(await post('messages/send', { channel, to, content: unknown })).toMatchObject(
     refused('content.template.name', 'No provider has approved the WhatsApp template sale (de)'),
   )
+  // Test keys may use any template.
+  const made = await service.call('POST', '/api/v1/api-keys', {
+    token: tenant.token,
+    json: { name: 'trial', mode: 'test' },
+  })
+  const trial = await service.call('POST', '/api/v1/messages/send', {
+    key: made.body.data.key,
+    json: { channel, to, content },
+  })
+  expect(trial).toMatchObject({ status: 201 })
   // A stored template, also in a broadcast and its preview.
   const variants = [{ channel, locale: 'en', content }]
   expect((await post('templates', { name: 'news', variants })).status).toBe(201)
