@@ -303,6 +303,7 @@ describe('the months ahead', () => {
       'messages_2027_03',
     ])
     expect(await places()).toEqual(['messages_2026_09'])
+    for (const all of await names()) expect(all.at(-1)).toBe('default')
     const [after] = await inspectPartitions(database.url)
     expect(after).toMatchObject({ default_rows: 0, bound: null })
     expect(after?.partitions.find(({ name }) => name === 'messages_2026_09')).toMatchObject({
@@ -354,14 +355,34 @@ describe('the months ahead', () => {
     expect(await places()).toHaveLength(2)
     await assertSound()
     bench.clock.set(new Date('2026-10-20T09:00:00Z'))
+    await bench.storage.keepPartitions?.(1, bench.clock.now())
     await remove()
     // The message of July is not sent yet.
-    expect((await names())[0]).toEqual(['2026_07', 'default'])
+    // September is empty and older than 30 days only in part.
+    const months_left = ['2026_09', '2026_10', '2026_11']
+    expect((await names())[0]).toEqual(['2026_07', ...months_left, 'default'])
     expect(await places()).toEqual(['messages_2026_07'])
     await assertSound()
     bench.clock.set(new Date('2026-12-01T09:00:00Z'))
     expect(await send()).toBe(1)
   }, 60_000)
+
+  it('are not dropped with a row that is written meanwhile', async () => {
+    await enablePartitions(database.url, options())
+    const writer = await database.connect()
+    await writer.query('begin')
+    await writer.query(
+      `insert into events (workspace_id, id, event, body, created_at)
+       values ('w', '019a0000-0000-7000-8000-000000000000', 'credits.low', '{}', now())`,
+    )
+    const dropping = bench.storage.dropPartitions?.(new Date('2026-07-01Z'))
+    const waits = `select from pg_locks where relation = 'events'::regclass and not granted`
+    await expect.poll(async () => (await owner.query(waits)).rowCount).toBe(1)
+    await writer.query('commit')
+    expect(await dropping).not.toContain('events_first')
+    expect((await owner.query('select from events_first')).rowCount).toBe(1)
+    expect((await names())[0]).toEqual(['2026_07', '2026_08', 'default'])
+  })
 
   it('a bound that an interrupted change left is removed before it refuses a row', async () => {
     const workspaceId = await bench.workspace()
