@@ -3,6 +3,9 @@ import { expect, it } from 'vitest'
 import { fold } from '../src/contacts/change.ts'
 import { wordKey, wordsOf } from '../src/rules/contact-words.ts'
 import { Sqlite } from '../src/storage/sqlite/engine/connection.ts'
+import { openSqlite } from '../src/storage/sqlite/sqlite.ts'
+import { builders, testRuntime } from './fixtures.ts'
+import { migratedFolder } from './migrated-file.ts'
 import { createDatabase } from './postgres-database.ts'
 
 const TEXTS = [
@@ -63,4 +66,24 @@ it('has the same words as the migration on PostgreSQL', async () => {
     await client.end()
     await database.drop()
   }
+})
+
+it('keeps no word of a changed or a removed contact', async () => {
+  const file = `${await migratedFolder('svc-words-')}/svc.db`
+  const runtime = testRuntime('words')
+  const storage = openSqlite(file, runtime)
+  const one = builders(runtime).contact('w', { search_text: 'asha mwangi' })
+  const stored = () => {
+    const database = new Sqlite(file)
+    const rows = database.prepare('select word from contact_words order by word').all()
+    database.close()
+    return (rows as { word: string }[]).map(({ word }) => word)
+  }
+  await storage.write(({ contacts }) => contacts.insert([one]))
+  const changed = { ...one, search_text: 'asha otieno' }
+  await storage.write(({ contacts }) => contacts.update(changed))
+  expect(stored()).toEqual(['asha', 'otieno'].map(wordKey))
+  await storage.write(({ contacts }) => contacts.remove('w', one.id))
+  expect(stored()).toEqual([])
+  await storage.close()
 })

@@ -208,6 +208,11 @@ describe.each(['sqlite', 'postgres'])('people on %s', (engine) => {
       expect(seen).toEqual(all)
     })
 
+    it('has a next page while entries of the same kind remain', async () => {
+      const { next_after } = await history('?kind=message&limit=1')
+      expect(next_after).not.toBeNull()
+    })
+
     it('is one kind or one channel if asked', async () => {
       expect((await history('?kind=received')).ids).toEqual([ids[3]])
       expect((await history('?kind=verification')).ids).toEqual([ids[4]])
