@@ -407,7 +407,7 @@ describe('where credits went', () => {
   const sums = (rows: { spent: number; refunded: number }[]) =>
     rows.reduce((sum, { spent, refunded }) => sum + spent - refunded, 0)
 
-  it('is told by day, channel, key, bulk and kind, with refunds of a bulk together', async () => {
+  it('is summed by day, channel, key, bulk and kind, with refunds of a bulk together', async () => {
     const { credits_balance } = await get('/v1/balance')
     const found = await get('/spending/days?days=7')
     expect(found.counted_until).toBeNull()

@@ -144,9 +144,7 @@ export function creditTables(d: Dialect) {
       amount: d.units().notNull(),
       held_delta: d.units().notNull(),
     },
-    (t) => [
-      d.primaryKey({ columns: [t.workspace_id, t.day, t.kind, t.channel, t.api_key_id] }),
-    ],
+    (t) => [d.primaryKey({ columns: [t.workspace_id, t.day, t.kind, t.channel, t.api_key_id] })],
   )
   /** The part of `credit_days` that bulks and broadcasts caused. */
   const credit_causes = d.table(

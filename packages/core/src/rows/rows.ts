@@ -20,7 +20,6 @@ export type SuppressionRow = Row<'suppressions'>
 export type HoldRow = Row<'credit_holds'>
 export type LotRow = Row<'credit_lots'>
 export type CreditDayRow = Row<'credit_days'>
-export type CreditCauseRow = Row<'credit_causes'>
 export type PurchaseRow = Row<'purchases'>
 export type MessageRow = Row<'messages'>
 export type FileRow = Row<'files'>

@@ -1,6 +1,6 @@
 import type { Units } from '../contract/fields/units.ts'
 import type { EntryKind } from '../rows/credits.ts'
-import type { CreditCauseRow, CreditDayRow } from '../rows/rows.ts'
+import type { CreditDayRow } from '../rows/rows.ts'
 import type { Entry } from './decide.ts'
 
 const DAY_MS = 86_400_000
@@ -18,7 +18,18 @@ export interface CausedEntry
 export type DaySum = Omit<CreditDayRow, 'workspace_id'>
 
 /** What one bulk or broadcast cost on one day. */
-export type CauseSum = Omit<CreditCauseRow, 'workspace_id'>
+export interface CauseSum {
+  day: number
+  /** The broadcast, or the bulk that belongs to none. */
+  cause_id: string
+  cause_type: 'bulk' | 'broadcast'
+  /** Empty if it is not known. */
+  channel: string
+  api_key_id: string
+  spent: Units
+  refunded: Units
+  refunds: number
+}
 
 /** The day (UTC) of a time, in days since 1970. */
 export function dayOf(at: Date): number {

@@ -76,8 +76,8 @@ describe('migrating', () => {
     const owner = await database.connect()
     const counted = async () => {
       const { rows } = await owner.query(
-        `select workspace_id, unit, since, channel, status, count, test_count from message_counts
-         where count <> 0 order by 1, 2, 3, 4, 5`,
+        `select workspace_id, unit, date_trunc('minute', since) as since, channel, status, sum(count) as count, sum(test_count) as test_count
+         from message_counts group by 1, 2, 3, 4, 5 having sum(count) <> 0 order by 1, 2, 3, 4, 5`,
       )
       return rows
     }
