@@ -10,7 +10,10 @@ import type { Bundle } from '../src/console-api/bundle.ts'
 /** The maximum size of the files that the first page needs, compressed. A larger first page makes the first visit slow. */
 export const FIRST_MAX_BYTES = 50_000
 
-/** The maximum size of all files of the console together, compressed: the server reads them, and browsers load most of them. */
+/** The maximum size of the texts of one language beside English, compressed. A browser loads those of one language, in addition. */
+export const LANGUAGE_MAX_BYTES = 30_000
+
+/** The maximum size of all other files of the console together, compressed: the server reads them, and browsers load most of them. */
 export const BUNDLE_MAX_BYTES = 130_000
 
 const compress = promisify(brotliCompress)
@@ -20,7 +23,7 @@ const SOURCES = fileURLToPath(new URL('.', import.meta.url))
 /**
  * Builds the console into a folder: scripts, styles and icon with a hash in each name, each also compressed (`.br`), and
  * `bundle.json`, the list of them.
- * @throws Error if they are larger than `FIRST_MAX_BYTES` and `BUNDLE_MAX_BYTES`.
+ * @throws Error if they are larger than `FIRST_MAX_BYTES`, `BUNDLE_MAX_BYTES` and `LANGUAGE_MAX_BYTES`.
  */
 export async function buildConsole(folder: string): Promise<Bundle> {
   await rm(folder, { recursive: true, force: true })
@@ -48,7 +51,11 @@ export async function buildConsole(folder: string): Promise<Bundle> {
   const bundle = await describe(metafile, folder)
   await mkdir(folder, { recursive: true })
   await writeFile(join(folder, 'bundle.json'), `${JSON.stringify(bundle, null, 2)}\n`)
-  if (firstOf(bundle) > FIRST_MAX_BYTES || totalOf(bundle) > BUNDLE_MAX_BYTES) {
+  if (
+    firstOf(bundle) > FIRST_MAX_BYTES ||
+    totalOf(bundle) > BUNDLE_MAX_BYTES ||
+    languageOf(bundle) > LANGUAGE_MAX_BYTES
+  ) {
     throw new Error(`too large: ${sizeLine(bundle)}`)
   }
   return bundle
@@ -102,9 +109,16 @@ async function shorten(files: readonly string[]): Promise<void> {
   }
 }
 
-/** The size of all files of a bundle in bytes, compressed. */
+/** The size of all files of a bundle without the texts of other languages, in bytes, compressed. */
 export function totalOf({ files }: Bundle): number {
-  return Object.values(files).reduce((sum, { brotli_bytes }) => sum + brotli_bytes, 0)
+  const others = Object.values(files).filter(({ is_language }) => !is_language)
+  return others.reduce((sum, { brotli_bytes }) => sum + brotli_bytes, 0)
+}
+
+/** The size of the largest file of texts of one language, in bytes, compressed. */
+export function languageOf({ files }: Bundle): number {
+  const texts = Object.values(files).filter(({ is_language }) => is_language)
+  return Math.max(...texts.map(({ brotli_bytes }) => brotli_bytes))
 }
 
 /** The size of the files that the first page needs, in bytes, compressed. */
@@ -118,7 +132,7 @@ export function sizeLine(bundle: Bundle): string {
   const of = (bytes: number, max: number) =>
     `${(bytes / 1000).toFixed(1)} kB of ${(max / 1000).toFixed(1)} kB`
   const count = Object.keys(bundle.files).length
-  return `console: first page ${of(firstOf(bundle), FIRST_MAX_BYTES)}, all ${count} files ${of(totalOf(bundle), BUNDLE_MAX_BYTES)}, compressed`
+  return `console: first page ${of(firstOf(bundle), FIRST_MAX_BYTES)}, all ${count} files ${of(totalOf(bundle), BUNDLE_MAX_BYTES)}, largest language ${of(languageOf(bundle), LANGUAGE_MAX_BYTES)}, compressed`
 }
 
 async function describe({ outputs }: Metafile, folder: string): Promise<Bundle> {
@@ -142,6 +156,7 @@ async function describe({ outputs }: Metafile, folder: string): Promise<Bundle> 
       bytes: content.length,
       brotli_bytes: compressed.length,
       is_initial: initial.has(path),
+      is_language: outputs[path]?.entryPoint?.startsWith('languages/') ?? false,
     }
   }
   return { main: nameOf(main), styles: nameOf(styles), icon: nameOf(icon), files }

@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type uPlot from 'uplot'
 import { dayText, exactTime } from '../shell/format.ts'
+import { language, t } from '../shell/text.ts'
 
 /** A line of a chart. `colour`: the name of a colour token, such as `--good`. */
 export interface Series {
@@ -87,7 +88,7 @@ function optionsOf(
     scales: { y: { range: (_, min, max) => [Math.min(0, min ?? 0), Math.max(4, max ?? 0)] } },
     series: [
       {
-        label: 'Time',
+        label: t('Time'),
         // Without a pointer: the newest.
         value: (_, time) => textOf(new Date((time ?? times.at(-1) ?? 0) * 1000)),
       },
@@ -103,8 +104,12 @@ function optionsOf(
   }
 }
 
-const CLOCK = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', hour12: false })
-const DATE = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric' })
+const CLOCK = new Intl.DateTimeFormat(language, {
+  hour: '2-digit',
+  minute: '2-digit',
+  hour12: false,
+})
+const DATE = new Intl.DateTimeFormat(language, { month: 'short', day: 'numeric' })
 
 /** A time of the axis: its date at the start of a day, otherwise its clock time. */
 function tickText(time_s: number): string {

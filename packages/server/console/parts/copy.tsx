@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { t } from '../shell/text.ts'
 import { Icon } from './icon.tsx'
 
 const SHOWN_MS = 1_500
@@ -7,7 +8,7 @@ const SHOWN_MS = 1_500
 export function Copy({
   value,
   text = value,
-  label = 'Copy',
+  label = t('Copy'),
 }: {
   value: string
   text?: string
@@ -25,8 +26,8 @@ export function Copy({
       <button
         type="button"
         class="button quiet square small"
-        aria-label={isCopied ? 'Copied' : label}
-        title={isCopied ? 'Copied' : label}
+        aria-label={isCopied ? t('Copied') : label}
+        title={isCopied ? t('Copied') : label}
         onClick={(event) => {
           event.stopPropagation()
           void copy()

@@ -3,13 +3,13 @@ import { fieldError } from '../shell/api.ts'
 import { useLoad } from '../shell/load.ts'
 import { ownApi } from '../shell/own-api.ts'
 import { createPasskey, hasPasskeys, type PasskeyOptions } from '../shell/passkey.ts'
+import { rich, t } from '../shell/text.ts'
 import { Button } from './button.tsx'
 import { Copy } from './copy.tsx'
 import { FormDialog, PasswordDialog } from './dialog.tsx'
 import { TextInput } from './field.tsx'
 import { Form } from './form.tsx'
 import { Loaded } from './loaded.tsx'
-
 import { type Column, Table } from './table.tsx'
 import { toast } from './toast.tsx'
 import { Time } from './values.tsx'
@@ -27,10 +27,10 @@ export function ChangePassword({
   const [next, setNext] = useState('')
   return (
     <Form
-      action="Change the password"
+      action={t('Change the password')}
       onSubmit={async () => {
         await onSubmit({ current_password: current, new_password: next })
-        toast('Sign in with the new password')
+        toast(t('Sign in with the new password'))
       }}
     >
       {(error) => (
@@ -45,7 +45,7 @@ export function ChangePassword({
             aria-hidden="true"
           />
           <TextInput
-            label="Current password"
+            label={t('Current password')}
             type="password"
             autocomplete="current-password"
             required
@@ -54,11 +54,11 @@ export function ChangePassword({
             onInput={setCurrent}
           />
           <TextInput
-            label="New password"
+            label={t('New password')}
             type="password"
             autocomplete="new-password"
             required
-            hint="All your sessions end, this one too."
+            hint={t('All your sessions end, this one too.')}
             error={fieldError(error, 'new_password')}
             value={next}
             onInput={setNext}
@@ -82,9 +82,9 @@ interface Passkey {
 }
 
 const PASSKEYS: readonly Column<Passkey>[] = [
-  { name: 'Passkey', kind: 'main', value: ({ name }) => name },
-  { name: 'Added', value: ({ created_at }) => <Time at={created_at} /> },
-  { name: 'Last used', value: ({ last_used_at: at }) => (at ? <Time at={at} /> : 'never') },
+  { name: t('Passkey'), kind: 'main', value: ({ name }) => name },
+  { name: t('Added'), value: ({ created_at }) => <Time at={created_at} /> },
+  { name: t('Last used'), value: ({ last_used_at: at }) => (at ? <Time at={at} /> : 'never') },
 ]
 
 /** The second factor of the person: an authenticator app, and passkeys. */
@@ -124,23 +124,25 @@ export function SecondFactor({
         <>
           {codes.length > 0 && (
             <>
-              <p>Keep these recovery codes. Each signs in once; they are not shown again.</p>
+              <p>{t('Keep these recovery codes. Each signs in once; they are not shown again.')}</p>
               <Copy value={codes.join(' ')} />
             </>
           )}
           {made ? (
             <Form
-              action="Confirm"
+              action={t('Confirm')}
               onSubmit={async () => added(await post('/confirm', { code: code.trim() }))}
             >
               {(error) => (
                 <>
                   <p>
-                    Add this key to your authenticator app, or <a href={made.uri}>open the app</a>.
+                    {rich('Add this key to your authenticator app, or {a}.', {
+                      a: <a href={made.uri}>{t('open the app')}</a>,
+                    })}
                   </p>
                   <Copy value={made.secret} />
                   <TextInput
-                    label="Code of the app"
+                    label={t('Code of the app')}
                     autocomplete="one-time-code"
                     required
                     error={fieldError(error, 'code')}
@@ -154,24 +156,29 @@ export function SecondFactor({
             <>
               <p>
                 {since === null && passkeys.length === 0
-                  ? 'Your sign-in needs only the password.'
-                  : `Your sign-in needs more than the password. Recovery codes left: ${recovery_codes}.`}
+                  ? t('Your sign-in needs only the password.')
+                  : t(
+                      'Your sign-in needs more than the password. Recovery codes left: {recovery_codes}.',
+                      { recovery_codes },
+                    )}
               </p>
               {passkeys.length > 0 && (
                 <Table
-                  label="Passkeys"
+                  label={t('Passkeys')}
                   columns={PASSKEYS}
                   rows={passkeys}
                   keyOf={({ id }) => id}
                   actions={({ id, name }) => (
                     <>
-                      <Button onClick={() => setDialog({ renames: id, name })}>Rename</Button>
+                      <Button onClick={() => setDialog({ renames: id, name })}>
+                        {t('Rename')}
+                      </Button>
                       <Button
                         onClick={() =>
                           setDialog({
-                            title: `Remove the passkey ${name}?`,
-                            text: 'It does not sign in any more.',
-                            action: 'Remove',
+                            title: t('Remove the passkey {name}?', { name }),
+                            text: t('It does not sign in any more.'),
+                            action: t('Remove'),
                             async onSubmit(json) {
                               await post(`/passkeys/${id}/end`, json)
                               load.reload()
@@ -179,7 +186,7 @@ export function SecondFactor({
                           })
                         }
                       >
-                        Remove
+                        {t('Remove')}
                       </Button>
                     </>
                   )}
@@ -190,9 +197,9 @@ export function SecondFactor({
                   <Button
                     onClick={() =>
                       setDialog({
-                        title: 'Add an authenticator app',
-                        text: 'Your other sessions end.',
-                        action: 'Add',
+                        title: t('Add an authenticator app'),
+                        text: t('Your other sessions end.'),
+                        action: t('Add'),
                         async onSubmit(json) {
                           setCode('')
                           setMade(await post('', json))
@@ -200,16 +207,16 @@ export function SecondFactor({
                       })
                     }
                   >
-                    Add an authenticator app
+                    {t('Add an authenticator app')}
                   </Button>
                 ) : (
                   <Button
                     onClick={() =>
                       setDialog({
-                        title: 'Remove the authenticator app?',
-                        text: 'Your sign-in then needs no code of it.',
-                        action: 'Remove',
-                        more: [codeField, 'Code of your app, or a recovery code'],
+                        title: t('Remove the authenticator app?'),
+                        text: t('Your sign-in then needs no code of it.'),
+                        action: t('Remove'),
+                        more: [codeField, t('Code of your app, or a recovery code')],
                         async onSubmit(json) {
                           await post('/end', json)
                           setCodes([])
@@ -218,17 +225,17 @@ export function SecondFactor({
                       })
                     }
                   >
-                    Remove the app
+                    {t('Remove the app')}
                   </Button>
                 )}
                 {hasPasskeys && (
                   <Button
                     onClick={() =>
                       setDialog({
-                        title: 'Add a passkey',
-                        text: 'Your other sessions end.',
-                        action: 'Add',
-                        more: ['name', 'Name of the passkey'],
+                        title: t('Add a passkey'),
+                        text: t('Your other sessions end.'),
+                        action: t('Add'),
+                        more: ['name', t('Name of the passkey')],
                         async onSubmit({ name, ...json }) {
                           const options = await post<PasskeyOptions>('/passkeys/begin', json)
                           const passkey = await createPasskey(options)
@@ -237,7 +244,7 @@ export function SecondFactor({
                       })
                     }
                   >
-                    Add a passkey
+                    {t('Add a passkey')}
                   </Button>
                 )}
               </div>
@@ -246,8 +253,8 @@ export function SecondFactor({
           {dialog &&
             ('renames' in dialog ? (
               <FormDialog
-                title="Rename the passkey"
-                action="Save"
+                title={t('Rename the passkey')}
+                action={t('Save')}
                 onClose={() => setDialog(undefined)}
                 onSubmit={async () => {
                   const { renames, name } = dialog
@@ -258,7 +265,7 @@ export function SecondFactor({
               >
                 {(error) => (
                   <TextInput
-                    label="Name of the passkey"
+                    label={t('Name of the passkey')}
                     required
                     error={fieldError(error, 'name')}
                     value={dialog.name}

@@ -2,6 +2,7 @@ import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { fieldError } from '../shell/api.ts'
+import { t } from '../shell/text.ts'
 import { Button } from './button.tsx'
 import { Copy } from './copy.tsx'
 import { TextInput } from './field.tsx'
@@ -57,7 +58,7 @@ export function Dialog({
       <div class="dialog-box">
         <header>
           <h2 id="dialog-title">{title}</h2>
-          <Button kind="quiet" icon="close" label="Close" onClick={onClose} />
+          <Button kind="quiet" icon="close" label={t('Close')} onClick={onClose} />
         </header>
         <div class="dialog-body">{children}</div>
         {actions && <footer>{actions}</footer>}
@@ -95,7 +96,7 @@ export function confirm(question: Omit<Question, 'answer'>): Promise<boolean> {
 export function Confirmation() {
   const question = asked.value
   if (!question) return null
-  const { title, text, action, cancel = 'Cancel', danger, answer } = question
+  const { title, text, action, cancel = t('Cancel'), danger, answer } = question
   return (
     <Dialog
       title={title}
@@ -156,12 +157,12 @@ export function SecretDialog({
       isKept
       actions={
         <Button kind="primary" onClick={onClose}>
-          I have stored it
+          {t('I have stored it')}
         </Button>
       }
     >
       <div class="form">
-        <p>Copy it now: it is shown only once.</p>
+        <p>{t('Copy it now: it is shown only once.')}</p>
         <div class="secret">
           <Copy value={secret} />
         </div>
@@ -207,7 +208,7 @@ export function PasswordDialog({
         <>
           <p>{text}</p>
           <TextInput
-            label="Your password"
+            label={t('Your password')}
             type="password"
             autocomplete="current-password"
             autofocus

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { t } from '../shell/text.ts'
 import { Button } from './button.tsx'
 import { ErrorBox } from './loaded.tsx'
 
@@ -55,7 +56,7 @@ export function Form({
       {children(error)}
       <div class={onCancel ? 'actions end' : 'actions'}>
         {more}
-        {onCancel && <Button onClick={onCancel}>Cancel</Button>}
+        {onCancel && <Button onClick={onCancel}>{t('Cancel')}</Button>}
         <Button kind={danger ? 'danger' : 'primary'} type="submit" busy={isBusy}>
           {action}
         </Button>

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { count } from '../shell/format.ts'
 import type { Load } from '../shell/load.ts'
 import { query, setQuery } from '../shell/router.ts'
+import { t } from '../shell/text.ts'
 import { Button } from './button.tsx'
 import { Loaded } from './loaded.tsx'
 import { Table, type TableProps } from './table.tsx'
@@ -63,20 +64,20 @@ export function Pager({
   const after = query.value.get('after')
   if (!next && !after && total === undefined) return null
   return (
-    <nav class="pager" aria-label="Pages">
+    <nav class="pager" aria-label={t('Pages')}>
       <span>{total !== undefined && count(total, noun, plural)}</span>
       {(after || next) && (
         <span class="actions">
           {after && (
             <Button icon="left" onClick={() => setQuery({ after: undefined })}>
-              First page
+              {t('First page')}
             </Button>
           )}
           <Button
             disabled={!next}
             onClick={() => setQuery({ after: next ?? undefined }, { replace: false })}
           >
-            Next page
+            {t('Next page')}
           </Button>
         </span>
       )}

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { errorText, isInFields } from '../shell/api.ts'
 import type { Load } from '../shell/load.ts'
+import { rich, t } from '../shell/text.ts'
 import { Button } from './button.tsx'
 import { Icon } from './icon.tsx'
 
@@ -17,7 +18,7 @@ export function Loaded<T>({ of, children }: { of: Load<T>; children(data: T): Co
 
 function Skeleton() {
   return (
-    <div class="skeleton" role="status" aria-label="Loading">
+    <div class="skeleton" role="status" aria-label={t('Loading')}>
       <i />
       <i />
       <i />
@@ -33,8 +34,8 @@ export function ErrorBox({ error, onRetry }: { error: unknown; onRetry?: () => v
   return (
     <div class="error-box" role="alert">
       <p>{errorText(error)}</p>
-      {requestId && !details && <p class="small">Request {requestId}</p>}
-      {onRetry && <Button onClick={onRetry}>Try again</Button>}
+      {requestId && !details && <p class="small">{rich('Request {requestId}', { requestId })}</p>}
+      {onRetry && <Button onClick={onRetry}>{t('Try again')}</Button>}
     </div>
   )
 }

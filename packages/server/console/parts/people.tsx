@@ -2,6 +2,7 @@ import type { ComponentChildren, TargetedKeyboardEvent } from 'preact'
 import { useEffect, useId, useState } from 'preact/hooks'
 import { ownApi } from '../shell/own-api.ts'
 import { may } from '../shell/session.ts'
+import { t } from '../shell/text.ts'
 
 /** A contact as a search shows it. */
 export interface FoundPerson {
@@ -119,7 +120,9 @@ export function useListbox<Item>({
           </div>
         )}
         <span class="unseen" role="status">
-          {isOpen && !isAlwaysOpen && `${items.length} suggestions, choose with the arrow keys`}
+          {isOpen &&
+            !isAlwaysOpen &&
+            t('{length} suggestions, choose with the arrow keys', { length: items.length })}
         </span>
       </>
     ),
@@ -150,7 +153,7 @@ export function usePeople(
   }, [search, isSearched])
   return useListbox({
     items: people.filter((person) => addressOf(person) !== null),
-    label: 'Contacts',
+    label: t('Contacts'),
     choiceOf: (person) => {
       const address = addressOf(person)
       return { key: person.id, text: person.name ?? address, hint: person.name && address }

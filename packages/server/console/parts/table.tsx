@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { hrefOf } from '../shell/router.ts'
+import { t } from '../shell/text.ts'
 
 /** A column of a table. */
 export interface Column<Row> {
@@ -40,7 +41,7 @@ export function Table<Row>({ label, columns, rows, keyOf, to, actions, current }
             ))}
             {actions && (
               <th scope="col">
-                <span class="unseen">Actions</span>
+                <span class="unseen">{t('Actions')}</span>
               </th>
             )}
           </tr>

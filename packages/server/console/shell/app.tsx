@@ -9,6 +9,7 @@ import { loadedPage, openPage, pageAt, prepareAll } from './page-scripts.ts'
 import { match, path } from './router.ts'
 import { loadSession, may, operator, session, signOut, startError } from './session.ts'
 import { OperatorSignIn, SignIn } from './sign-in.tsx'
+import { t } from './text.ts'
 
 /** The console: the sign-in, or the layout with the page of the address. */
 export function App() {
@@ -31,15 +32,15 @@ function AddSecondFactor() {
   return (
     <main class="alone">
       <h1>{facts.brand}</h1>
-      <p>A second factor is needed here beside the password.</p>
+      <p>{t('A second factor is needed here beside the password.')}</p>
       <SecondFactor path="/second-factor" code="otp" onChanged={() => setAdded(true)} />
       {isAdded && (
         <Button kind="primary" onClick={loadSession}>
-          Continue
+          {t('Continue')}
         </Button>
       )}
       <Button kind="quiet" onClick={signOut}>
-        Sign out
+        {t('Sign out')}
       </Button>
     </main>
   )

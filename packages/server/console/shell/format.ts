@@ -1,20 +1,22 @@
-const NUMBER = new Intl.NumberFormat('en')
-const CREDITS = new Intl.NumberFormat('en', { maximumFractionDigits: 6 })
-const EXACT = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' })
-const CLOCK = new Intl.DateTimeFormat('en', { timeStyle: 'medium' })
-const DAY = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric' })
-const DAY_OF_YEAR = new Intl.DateTimeFormat('en', { dateStyle: 'medium' })
-const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
+import { language, plural, t } from './text.ts'
 
-const REGION = new Intl.DisplayNames('en', { type: 'region' })
+const NUMBER = new Intl.NumberFormat(language)
+const CREDITS = new Intl.NumberFormat(language, { maximumFractionDigits: 6 })
+const EXACT = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium' })
+const CLOCK = new Intl.DateTimeFormat(language, { timeStyle: 'medium' })
+const DAY = new Intl.DateTimeFormat(language, { month: 'short', day: 'numeric' })
+const DAY_OF_YEAR = new Intl.DateTimeFormat(language, { dateStyle: 'medium' })
+const RELATIVE = new Intl.RelativeTimeFormat(language, { numeric: 'auto' })
+
+const REGION = new Intl.DisplayNames(language, { type: 'region' })
 
 const MINUTE_S = 60
 const HOUR_S = 60 * MINUTE_S
 const DAY_S = 24 * HOUR_S
 
 /** A whole number with its noun: `1 message`, `1,200 messages`. */
-export function count(n: number, singular: string, plural = `${singular}s`): string {
-  return `${NUMBER.format(n)} ${n === 1 ? singular : plural}`
+export function count(n: number, singular: string, other = `${singular}s`): string {
+  return plural(n, `{n} ${singular}`, `{n} ${other}`, NUMBER.format(n))
 }
 
 /** A number with separators. */
@@ -24,14 +26,14 @@ export function number(n: number): string {
 
 /** The name of a country of numbers: ISO 3166-1, or `ZZ` for none. */
 export function countryName(code: string): string {
-  return code === 'ZZ' ? 'Other numbers' : (REGION.of(code) ?? code)
+  return code === 'ZZ' ? t('Other numbers') : (REGION.of(code) ?? code)
 }
 
 const SEPARATORS: Record<string, string> = {
-  ',': 'comma',
-  ';': 'semicolon',
-  '\t': 'tab',
-  '|': 'bar',
+  ',': t('comma'),
+  ';': t('semicolon'),
+  '\t': t('tab'),
+  '|': t('bar'),
 }
 
 /** How a table was read: `UTF-8, semicolon`. */
@@ -47,7 +49,7 @@ export function tableWords({
 
 /** Credits with their unit: `1 credit`, `12.5 credits`. */
 export function credits(n: number): string {
-  return `${CREDITS.format(n)} ${n === 1 ? 'credit' : 'credits'}`
+  return plural(n, '{n} credit', '{n} credits', CREDITS.format(n))
 }
 
 /** A time relative to now: `just now`, `5 minutes ago`, `in a moment`; after a week the date. */
@@ -55,7 +57,7 @@ export function relativeTime(at: string | Date, now_ms = Date.now()): string {
   const time = new Date(at)
   const seconds = Math.round((time.getTime() - now_ms) / 1000)
   const size = Math.abs(seconds)
-  if (size < 10) return seconds > 0 ? 'in a moment' : 'just now'
+  if (size < 10) return seconds > 0 ? t('in a moment') : t('just now')
   if (size < MINUTE_S) return RELATIVE.format(seconds, 'second')
   if (size < HOUR_S) return RELATIVE.format(Math.trunc(seconds / MINUTE_S), 'minute')
   if (size < DAY_S) return RELATIVE.format(Math.trunc(seconds / HOUR_S), 'hour')
@@ -94,10 +96,10 @@ export function duration(ms: number): string {
 
 /** A price in minor units of its currency: `10.00 USD`, `1,000 JPY`. */
 export function price(amount: number, currency: string): string {
-  const { maximumFractionDigits: digits = 2 } = new Intl.NumberFormat('en', {
+  const { maximumFractionDigits: digits = 2 } = new Intl.NumberFormat(language, {
     style: 'currency',
     currency,
   }).resolvedOptions()
-  const decimal = new Intl.NumberFormat('en', { minimumFractionDigits: digits })
+  const decimal = new Intl.NumberFormat(language, { minimumFractionDigits: digits })
   return `${decimal.format(amount / 10 ** digits)} ${currency}`
 }

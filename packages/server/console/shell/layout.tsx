@@ -15,6 +15,7 @@ import { GROUPS, type PageEntry } from './page.ts'
 import { go, hrefOf, match, path, root } from './router.ts'
 import { chooseMode, chooseWorkspace, may, mode, operator, session, signOut } from './session.ts'
 import { lostStreams } from './stream.ts'
+import { rich, t } from './text.ts'
 
 /** The frame of every page: navigation, workspace, mode and person. */
 export function Layout({ children }: { children: ComponentChildren }) {
@@ -23,13 +24,13 @@ export function Layout({ children }: { children: ComponentChildren }) {
   return (
     <div class={`layout${mode.value === 'test' ? ' is-test' : ''}`}>
       <a class="skip" href="#content">
-        Skip to content
+        {t('Skip to content')}
       </a>
       <header class="topbar">
         <Button
           kind="quiet"
           icon={isOpen ? 'close' : 'menu'}
-          label={isOpen ? 'Close menu' : 'Menu'}
+          label={isOpen ? t('Close menu') : t('Menu')}
           onClick={() => setOpen(!isOpen)}
         />
         <Brand />
@@ -46,13 +47,15 @@ export function Layout({ children }: { children: ComponentChildren }) {
       <main id="content" tabIndex={-1}>
         {mode.value === 'test' && !path.value.startsWith('/operator') && (
           <p class="mode-note">
-            <strong>Test mode.</strong> Messages are simulated, cost nothing and reach no recipient.
+            {rich('{strong} Messages are simulated, cost nothing and reach no recipient.', {
+              strong: <strong>{t('Test mode.')}</strong>,
+            })}
           </p>
         )}
         {children}
       </main>
       <p class="connection" role="status">
-        {lostStreams.value > 0 && 'Connection lost. Connecting again…'}
+        {lostStreams.value > 0 && t('Connection lost. Connecting again…')}
       </p>
       <Toasts />
       <Confirmation />
@@ -69,7 +72,7 @@ function Brand() {
         <path d="M8 9h16a2 2 0 0 1 2 2v9a2 2 0 0 1-2 2h-9l-5 4v-4H8a2 2 0 0 1-2-2v-9a2 2 0 0 1 2-2z" />
       </svg>
       {facts.brand}
-      {facts.dev && <span class="badge plain">dev</span>}
+      {facts.dev && <span class="badge plain">{t('dev')}</span>}
     </a>
   )
 }
@@ -83,7 +86,7 @@ function Workspaces() {
       {workspaces.length > 1 ? (
         <Select
           bare
-          label="Workspace"
+          label={t('Workspace')}
           value={workspace_id}
           options={workspaces.map(({ id, name }) => [id, name])}
           onInput={(id) => void chooseWorkspace(id)}
@@ -108,14 +111,17 @@ function GoTo() {
         overlay.value = 'palette'
       }}
     >
-      Go to… <kbd>{isApple ? '⌘ K' : 'Ctrl K'}</kbd>
+      {rich('Go to… {kbd}', { kbd: <kbd>{isApple ? '⌘ K' : t('Ctrl K')}</kbd> })}
     </button>
   )
 }
 
 function ModeSwitch() {
   return (
-    <label class="mode" title="Show and send test messages: they are simulated and cost nothing">
+    <label
+      class="mode"
+      title={t('Show and send test messages: they are simulated and cost nothing')}
+    >
       <input
         type="checkbox"
         role="switch"
@@ -123,7 +129,7 @@ function ModeSwitch() {
         checked={mode.value === 'test'}
         onChange={({ currentTarget }) => chooseMode(currentTarget.checked ? 'test' : 'live')}
       />
-      <span>Test mode</span>
+      <span>{t('Test mode')}</span>
     </label>
   )
 }
@@ -136,7 +142,7 @@ function Navigation() {
   }, [path.value])
   const shown = PAGES.filter(({ label, needs, dev }) => label && may(needs) && (!dev || facts.dev))
   return (
-    <nav aria-label="Main" ref={element}>
+    <nav aria-label={t('Main')} ref={element}>
       <PageLinks pages={shown.filter(({ group }) => !group)} />
       {GROUPS.map((group) => {
         const pages = shown.filter((one) => one.group === group)
@@ -150,12 +156,11 @@ function Navigation() {
       })}
       {facts.dev && (
         <section>
-          <h2>Reference</h2>
+          <h2>{t('Reference')}</h2>
           <ul>
             <li>
               <a href={`${root}/docs`} target="_blank" rel="noreferrer">
-                <Icon name="tools" />
-                API reference
+                {rich('{icon}API reference', { icon: <Icon name="tools" /> })}
               </a>
             </li>
           </ul>
@@ -190,13 +195,13 @@ function Operator() {
     <div class="person">
       <span class="person-name" title={value}>
         {value}
-        <small>operator of the service</small>
+        <small>{t('operator of the service')}</small>
       </span>
       {!facts.sign_in.includes('host') && !facts.dev && (
         <Button
           kind="quiet"
           icon="exit"
-          label="Sign out as an operator"
+          label={t('Sign out as an operator')}
           onClick={async () => {
             await ownApi.send('DELETE', '/operator/session')
             operator.value = null
@@ -215,14 +220,14 @@ function Person() {
   return (
     <div class="person">
       <span class="person-name" title={user.email ?? ''}>
-        {user.name ?? user.email ?? 'Signed in'}
+        {user.name ?? user.email ?? t('Signed in')}
         <small>{role}</small>
       </span>
       {!facts.sign_in.includes('host') && (
         <Button
           kind="quiet"
           icon="exit"
-          label="Sign out"
+          label={t('Sign out')}
           onClick={async () => {
             await signOut()
             go('/sign-in')
@@ -236,8 +241,8 @@ function Person() {
 /** The page of an address without a page. */
 export function NotFound() {
   return (
-    <Empty icon="warning" title="There is no such page">
-      <LinkButton to="/">Home</LinkButton>
+    <Empty icon="warning" title={t('There is no such page')}>
+      <LinkButton to="/">{t('Home')}</LinkButton>
     </Empty>
   )
 }
@@ -245,9 +250,9 @@ export function NotFound() {
 /** The page of a person whose role does not include it. */
 export function NotAllowed() {
   return (
-    <Empty icon="warning" title="Your role does not include this page">
-      <p>The owner or an admin of the workspace can change your role.</p>
-      <LinkButton to="/">Home</LinkButton>
+    <Empty icon="warning" title={t('Your role does not include this page')}>
+      <p>{t('The owner or an admin of the workspace can change your role.')}</p>
+      <LinkButton to="/">{t('Home')}</LinkButton>
     </Empty>
   )
 }

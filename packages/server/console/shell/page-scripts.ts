@@ -3,6 +3,7 @@ import { facts, script } from './facts.ts'
 import type { PageEntry, PageModule } from './page.ts'
 import { hrefOf, match, path, placeOf } from './router.ts'
 import { may, store, stored } from './session.ts'
+import { t } from './text.ts'
 
 interface Found {
   entry: PageEntry
@@ -51,7 +52,7 @@ export async function openPage(entry: PageEntry, isRetry = false): Promise<PageM
       location.reload()
       return new Promise(() => {})
     }
-    const words = 'This page could not be loaded. Check the connection, then try again.'
+    const words = t('This page could not be loaded. Check the connection, then try again.')
     throw new Error(words, { cause })
   }
 }

@@ -1,5 +1,6 @@
 import type { ComponentType } from 'preact'
 import type { Need } from '../../src/console-api/console-answers.ts'
+import { t } from './text.ts'
 
 /** What a page gets. */
 export interface PageProps {
@@ -17,7 +18,14 @@ export interface PageModule {
 }
 
 /** The groups of the navigation, in their order. */
-export const GROUPS = ['Messaging', 'Audience', 'Build', 'Workspace', 'Tools', 'Operator'] as const
+export const GROUPS = [
+  t('Messaging'),
+  t('Audience'),
+  t('Build'),
+  t('Workspace'),
+  t('Tools'),
+  t('Operator'),
+] as const
 
 /** A page of the console: one line in `pages.ts`. */
 export interface PageEntry {

@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
 import type { ConsoleSession, Need } from '../../src/console-api/console-answers.ts'
 import { base, facts } from './facts.ts'
+import { t } from './text.ts'
 
 /** `live` or `test`: which data requests see. */
 type Mode = 'live' | 'test'
@@ -110,7 +111,10 @@ async function ask(method: string): Promise<ConsoleSession> {
     message?: string
   } | null
   if (!answer?.success || !answer.data) {
-    throw new Error(answer?.message ?? `The service answered with status ${response.status}.`)
+    throw new Error(
+      answer?.message ??
+        t('The service answered with status {status}.', { status: response.status }),
+    )
   }
   return answer.data
 }

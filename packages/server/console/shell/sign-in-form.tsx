@@ -5,6 +5,7 @@ import { fieldError } from './api.ts'
 import { ownApi } from './own-api.ts'
 import { hasPasskeys, type PasskeyOptions, usePasskey } from './passkey.ts'
 import { loadSession } from './session.ts'
+import { t } from './text.ts'
 
 /** A name and a password, then the code of the second factor if the service asks for it; or a passkey. */
 export function SignInForm({
@@ -65,7 +66,7 @@ export function SignInForm({
         onInput={setName}
       />
       <TextInput
-        label="Password"
+        label={t('Password')}
         type="password"
         autocomplete="current-password"
         required
@@ -75,9 +76,9 @@ export function SignInForm({
       />
       {needsCode && (
         <TextInput
-          label="Code of your authenticator app"
+          label={t('Code of your authenticator app')}
           autocomplete="one-time-code"
-          hint="Or one of your recovery codes, or your passkey."
+          hint={t('Or one of your recovery codes, or your passkey.')}
           required
           autofocus
           value={code}
@@ -85,7 +86,7 @@ export function SignInForm({
         />
       )}
       <Button kind="primary" type="submit" busy={isBusy}>
-        Sign in
+        {t('Sign in')}
       </Button>
       {hasPasskeys && (
         <Button
@@ -100,7 +101,7 @@ export function SignInForm({
             })
           }
         >
-          Use a passkey
+          {t('Use a passkey')}
         </Button>
       )}
       {children}

@@ -4,6 +4,7 @@ import { base, facts } from './facts.ts'
 import { go, path, query, root } from './router.ts'
 import { operator, session } from './session.ts'
 import { SignInForm } from './sign-in-form.tsx'
+import { rich, t } from './text.ts'
 
 /** Where a person goes after the sign-in: the page that was asked for. */
 function nextPage(): string {
@@ -20,14 +21,16 @@ export function SignIn() {
   }, [])
   return (
     <main class="alone">
-      <h1>Sign in to {facts.brand}</h1>
+      <h1>{rich('Sign in to {brand}', { brand: facts.brand })}</h1>
       {facts.sign_in.includes('host') ? (
-        <p>You are not signed in. Sign in to the program that shows this page, then reload it.</p>
+        <p>
+          {t('You are not signed in. Sign in to the program that shows this page, then reload it.')}
+        </p>
       ) : (
         <>
           {facts.sign_in.includes('oidc') && (
             <a class="button wide" href={`${base}/oidc/start`}>
-              Sign in with your organization
+              {t('Sign in with your organization')}
             </a>
           )}
           {facts.sign_in.includes('password') && (
@@ -35,22 +38,24 @@ export function SignIn() {
               path="/session"
               name="email"
               code="otp"
-              label="E-mail address"
+              label={t('E-mail address')}
               onDone={() => go(next, { replace: true })}
             >
-              <a href={`${root}/forgot-password`}>Forgot the password?</a>
+              <a href={`${root}/forgot-password`}>{t('Forgot the password?')}</a>
             </SignInForm>
           )}
         </>
       )}
       {facts.operators && !facts.sign_in.includes('host') && (
         <LinkButton kind="quiet" to="/operator">
-          {operator.value === null ? 'Sign in as an operator' : 'Operate the service'}
+          {operator.value === null ? t('Sign in as an operator') : t('Operate the service')}
         </LinkButton>
       )}
       {session.value && (
         <Button kind="quiet" onClick={() => go('/')}>
-          Continue as {session.value.user.name ?? session.value.user.email ?? 'you are'}
+          {rich('Continue as {value}', {
+            value: session.value.user.name ?? session.value.user.email ?? t('you are'),
+          })}
         </Button>
       )}
     </main>
@@ -64,18 +69,20 @@ export function OperatorSignIn() {
   }, [])
   return (
     <main class="alone">
-      <h1>Operate {facts.brand}</h1>
+      <h1>{rich('Operate {brand}', { brand: facts.brand })}</h1>
       {facts.sign_in.includes('host') ? (
         <p>
-          You are not signed in as an operator. The program that shows this page decides who is one.
+          {t(
+            'You are not signed in as an operator. The program that shows this page decides who is one.',
+          )}
         </p>
       ) : (
-        <SignInForm path="/operator/session" name="name" code="code" label="Name">
-          <p class="small">Operators are added with: svc operators add</p>
+        <SignInForm path="/operator/session" name="name" code="code" label={t('Name')}>
+          <p class="small">{t('Operators are added with: svc operators add')}</p>
         </SignInForm>
       )}
       <LinkButton kind="quiet" to="/">
-        Sign in to a workspace
+        {t('Sign in to a workspace')}
       </LinkButton>
     </main>
   )

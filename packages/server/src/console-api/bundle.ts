@@ -10,7 +10,10 @@ export interface Bundle {
   styles: string
   icon: string
   /** All files, by name, with their sizes in bytes. Beside each is its compressed form, with `.br` behind the name. */
-  files: Record<string, { bytes: number; brotli_bytes: number; is_initial: boolean }>
+  files: Record<
+    string,
+    { bytes: number; brotli_bytes: number; is_initial: boolean; is_language: boolean }
+  >
 }
 
 /** The folder of the built console in this package. */

@@ -12,6 +12,7 @@ import { readConfig, startServer } from '../../src/index.ts'
 import { launchChromium } from './chromium.ts'
 import { walkAccountPages } from './walk-account-pages.ts'
 import { walkConsole } from './walk-console.ts'
+import { walkLanguages } from './walk-languages.ts'
 import { walkMounted } from './walk-mounted.ts'
 import { walkOperator } from './walk-operator.ts'
 import { walkPasskeys } from './walk-passkeys.ts'
@@ -74,6 +75,8 @@ try {
   await walkScripts(browser, { url: base_url, login: owner, key })
   console.log('pages are loaded when they are needed, also after the service was replaced')
   if (!isShort) {
+    await walkLanguages(browser, { url: base_url, login: owner, key })
+    console.log('all texts are in the catalogue; German fits, and Arabic runs from right to left')
     await walkMounted(browser)
     console.log('the console works below a prefix of another program, on PostgreSQL')
     await walkRecovery(browser)

@@ -11,6 +11,7 @@ import {
 import { api } from '../../shell/api.ts'
 import { useLoad } from '../../shell/load.ts'
 import { filtersOf, setQuery, timesOf } from '../../shell/router.ts'
+import { t } from '../../shell/text.ts'
 
 /** The actions that change a workspace. */
 const ACTIONS: readonly AuditAction[] = [
@@ -78,19 +79,19 @@ function Audit() {
     const isOwner = !id && (kind === 'session' || action === 'session.created')
     const person = people?.find((one) => (id ? one.id === id : isOwner && one.role === 'owner'))
     const key = keys.data?.api_keys.find((one) => one.id === id)
-    const name = person?.email ?? (key && `API key ${key.name}`)
+    const name = person?.email ?? (key && t('API key {name}', { name: key.name }))
     return (
       <div>
-        {name ?? (kind === 'operator' ? 'operator' : (id ?? kind.replace('_', ' ')))}
+        {name ?? (kind === 'operator' ? t('operator') : (id ?? kind.replace('_', ' ')))}
         <small class="line">{address}</small>
       </div>
     )
   }
   const columns: Column<AuditEntry>[] = [
-    { name: 'Action', kind: 'main', value: ({ action }) => textOf(action) },
-    { name: 'By', value: actorOf },
+    { name: t('Action'), kind: 'main', value: ({ action }) => textOf(action) },
+    { name: t('By'), value: actorOf },
     {
-      name: 'Details',
+      name: t('Details'),
       value: ({ details, target }) => (
         <small>
           {Object.entries(details).map(([name, value]) => (
@@ -102,23 +103,26 @@ function Audit() {
         </small>
       ),
     },
-    { name: 'Time', value: ({ created_at }) => <Time at={created_at} exact /> },
+    { name: t('Time'), value: ({ created_at }) => <Time at={created_at} exact /> },
   ]
   return (
     <>
-      <PageHead title="Audit log" text="Who changed what, without contents and recipients." />
+      <PageHead
+        title={t('Audit log')}
+        text={t('Who changed what, without contents and recipients.')}
+      />
       <div class="filters">
         <Select
           bare
-          label="Action"
+          label={t('Action')}
           value={filter.action ?? ''}
-          options={[['', 'All actions'], ...ACTIONS.map((one) => [one, textOf(one)] as const)]}
+          options={[['', t('All actions')], ...ACTIONS.map((one) => [one, textOf(one)] as const)]}
           onInput={(action) => setQuery({ action })}
         />
         {(['startDate', 'endDate'] as const).map((name) => (
           <DayInput
             key={name}
-            label={name === 'startDate' ? 'From' : 'Until'}
+            label={name === 'startDate' ? t('From') : t('Until')}
             value={filter[name] ?? ''}
             onInput={(day) => setQuery({ [name]: day })}
           />
@@ -127,14 +131,14 @@ function Audit() {
       <ListPage
         of={list}
         rowsOf={(answer) => answer.audit_entries}
-        label="Audit log"
+        label={t('Audit log')}
         columns={columns}
         keyOf={({ id }) => id}
         noun="change"
-        empty={<Empty icon="audit" title="No entries in this selection" />}
+        empty={<Empty icon="audit" title={t('No entries in this selection')} />}
       />
     </>
   )
 }
 
-export default { title: 'Audit log', Page: Audit }
+export default { title: t('Audit log'), Page: Audit }

@@ -15,6 +15,7 @@ import { useLoad } from '../../shell/load.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { filtersOf, query, setQuery } from '../../shell/router.ts'
 import { may, mode } from '../../shell/session.ts'
+import { t } from '../../shell/text.ts'
 import { channelName } from '../messages/channels.ts'
 import { OneBroadcast } from './one-broadcast.tsx'
 import { BroadcastState, isOpen, Turns, titleOf, useProgress } from './state.tsx'
@@ -22,18 +23,18 @@ import { BroadcastState, isOpen, Turns, titleOf, useProgress } from './state.tsx
 type Status = Broadcast['status']
 
 const COLUMNS: readonly Column<Broadcast>[] = [
-  { name: 'Name', kind: 'main', value: (one) => <bdi>{titleOf(one)}</bdi> },
-  { name: 'Channel', value: ({ channel }) => channelName(channel) },
-  { name: 'Status', value: ({ status }) => <BroadcastState status={status} /> },
-  { name: 'Progress', value: (one) => <Turns {...one} /> },
-  { name: 'Messages', kind: 'number', value: ({ counts }) => number(counts.accepted) },
+  { name: t('Name'), kind: 'main', value: (one) => <bdi>{titleOf(one)}</bdi> },
+  { name: t('Channel'), value: ({ channel }) => channelName(channel) },
+  { name: t('Status'), value: ({ status }) => <BroadcastState status={status} /> },
+  { name: t('Progress'), value: (one) => <Turns {...one} /> },
+  { name: t('Messages'), kind: 'number', value: ({ counts }) => number(counts.accepted) },
   {
-    name: 'Price',
+    name: t('Price'),
     kind: 'number',
     value: ({ credits_used }) => <Money credits={credits_used} />,
   },
   {
-    name: 'Begins',
+    name: t('Begins'),
     value: ({ started_at, scheduled_at, created_at }) => (
       <Time at={started_at ?? scheduled_at ?? created_at} />
     ),
@@ -41,13 +42,13 @@ const COLUMNS: readonly Column<Broadcast>[] = [
 ]
 
 const STATUSES = [
-  ['', 'All statuses'],
-  ['draft', 'Draft'],
-  ['scheduled', 'Scheduled'],
-  ['running', 'Running'],
-  ['paused', 'Paused'],
-  ['finished', 'Finished'],
-  ['canceled', 'Canceled'],
+  ['', t('All statuses')],
+  ['draft', t('Draft')],
+  ['scheduled', t('Scheduled')],
+  ['running', t('Running')],
+  ['paused', t('Paused')],
+  ['finished', t('Finished')],
+  ['canceled', t('Canceled')],
 ] as const
 
 function Broadcasts({ params: { id } }: PageProps) {
@@ -64,17 +65,20 @@ function List() {
   useProgress(list.reload, { isOpen: list.data?.broadcasts.some(isOpen) ?? false })
   return (
     <>
-      <PageHead title="Broadcasts" text="A template to all contacts with a tag, one message each.">
+      <PageHead
+        title={t('Broadcasts')}
+        text={t('A template to all contacts with a tag, one message each.')}
+      >
         {may('send') && (
           <LinkButton kind="primary" icon="plus" to="/broadcasts/new">
-            New broadcast
+            {t('New broadcast')}
           </LinkButton>
         )}
       </PageHead>
       <div class="filters">
         <Select
           bare
-          label="Status"
+          label={t('Status')}
           value={status}
           options={STATUSES}
           onInput={(one) => setQuery({ status: one })}
@@ -83,25 +87,29 @@ function List() {
       <ListPage
         of={list}
         rowsOf={(answer) => answer.broadcasts}
-        label="Broadcasts"
+        label={t('Broadcasts')}
         columns={COLUMNS}
         keyOf={({ id }) => id}
         to={({ id }) => `/broadcasts/${id}`}
         noun="broadcast"
         empty={
-          <Empty icon="broadcasts" title={status ? 'No broadcast matches' : 'No broadcasts yet'}>
+          <Empty
+            icon="broadcasts"
+            title={status ? t('No broadcast matches') : t('No broadcasts yet')}
+          >
             {mode.value === 'test' ? (
-              <p>Test mode has no contacts, so it has no broadcasts.</p>
+              <p>{t('Test mode has no contacts, so it has no broadcasts.')}</p>
             ) : (
               !query.value.get('status') && (
                 <p>
-                  Publish a template, tag the contacts that it is for, and see here what it costs
-                  before anything is sent.
+                  {t(
+                    'Publish a template, tag the contacts that it is for, and see here what it costs before anything is sent.',
+                  )}
                 </p>
               )
             )}
             {query.value.get('status') && (
-              <LinkButton to="/broadcasts">Show all broadcasts</LinkButton>
+              <LinkButton to="/broadcasts">{t('Show all broadcasts')}</LinkButton>
             )}
           </Empty>
         }
@@ -110,4 +118,4 @@ function List() {
   )
 }
 
-export default { title: 'Broadcasts', Page: Broadcasts }
+export default { title: t('Broadcasts'), Page: Broadcasts }

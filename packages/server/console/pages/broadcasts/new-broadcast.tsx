@@ -18,6 +18,7 @@ import { count, credits, exactTime } from '../../shell/format.ts'
 import { useLoad } from '../../shell/load.ts'
 import { go, query } from '../../shell/router.ts'
 import { mode, session } from '../../shell/session.ts'
+import { rich, t } from '../../shell/text.ts'
 import { missingFor } from '../bulks/recipients.ts'
 import { type Fault, filled } from '../compose/draft.ts'
 import { keyFor, used } from '../compose/idempotency.ts'
@@ -65,14 +66,14 @@ function NewBroadcast() {
   }, [])
   return (
     <>
-      <PageHead title="New broadcast">
+      <PageHead title={t('New broadcast')}>
         <LinkButton icon="left" to="/broadcasts">
-          All broadcasts
+          {t('All broadcasts')}
         </LinkButton>
       </PageHead>
       {mode.value === 'test' ? (
-        <Empty icon="broadcasts" title="No broadcasts in test mode">
-          <p>Test mode has no contacts. Switch it off to send a broadcast.</p>
+        <Empty icon="broadcasts" title={t('No broadcasts in test mode')}>
+          <p>{t('Test mode has no contacts. Switch it off to send a broadcast.')}</p>
         </Empty>
       ) : (
         <Loaded of={load}>
@@ -80,10 +81,14 @@ function NewBroadcast() {
             templates.length > 0 ? (
               <ChooseTemplate templates={templates} />
             ) : (
-              <Empty icon="templates" title="No published template">
-                <p>A broadcast sends a template. Write one, look at its preview, and publish it.</p>
+              <Empty icon="templates" title={t('No published template')}>
+                <p>
+                  {t(
+                    'A broadcast sends a template. Write one, look at its preview, and publish it.',
+                  )}
+                </p>
                 <LinkButton kind="primary" to="/templates?new=1">
-                  New template
+                  {t('New template')}
                 </LinkButton>
               </Empty>
             )
@@ -112,8 +117,8 @@ function ChooseTemplate({ templates }: { templates: readonly Published[] }) {
   }
   const choice = (
     <Select
-      label="Template"
-      hint="Its newest published version is sent."
+      label={t('Template')}
+      hint={t('Its newest published version is sent.')}
       value={name}
       options={templates.map((one) => [one.name, one.name])}
       onInput={(one) => {
@@ -182,7 +187,7 @@ function valuesOf({ variables }: TemplateVersion, values: Draft['values']) {
 function requestOf(draft: Draft, template: TemplateVersion, channel: string) {
   const faults: Fault[] = []
   const { locale, values, begin, at, rate } = draft
-  if (begin && !at) faults.push({ path: 'scheduled_at', message: 'Choose a date and a time' })
+  if (begin && !at) faults.push({ path: 'scheduled_at', message: t('Choose a date and a time') })
   const tags = listed(draft.tags)
   const exclude_tags = listed(draft.without)
   const body = filled({
@@ -247,11 +252,16 @@ function Form({
   async function send(isDraft: boolean) {
     if (!data) return
     if (!isDraft) {
-      const price = `${data.is_estimate ? 'about ' : ''}${credits(data.credits_needed)}`
+      const price = `${data.is_estimate ? t('about ') : ''}${credits(data.credits_needed)}`
       const isConfirmed = await confirm({
-        title: `Send ${count(data.sendable, 'message')} for ${price}?`,
-        text: `${beginWords(draft)} You can pause or cancel the broadcast at any moment.`,
-        action: draft.begin ? 'Schedule' : 'Send',
+        title: t('Send {sendable} for {price}?', {
+          sendable: count(data.sendable, 'message'),
+          price,
+        }),
+        text: t('{draft} You can pause or cancel the broadcast at any moment.', {
+          draft: beginWords(draft),
+        }),
+        action: draft.begin ? t('Schedule') : t('Send'),
       })
       if (!isConfirmed) return
     }
@@ -273,11 +283,11 @@ function Form({
     <div class="columns" ref={form}>
       <div class="stack">
         <section class="card form" aria-labelledby="message">
-          <h2 id="message">Message</h2>
+          <h2 id="message">{t('Message')}</h2>
           {choice}
           {channels.length > 1 && (
             <Select
-              label="Channel"
+              label={t('Channel')}
               {...field('channel')}
               value={channel}
               options={channels}
@@ -286,10 +296,10 @@ function Form({
           )}
           {variants.length > 1 && (
             <Select
-              label="Language"
+              label={t('Language')}
               {...field('locale', 'template.locale')}
               options={[
-                ['', `Default (${template.default_locale})`],
+                ['', t('Default ({default_locale})', { default_locale: template.default_locale })],
                 ...variants.map(({ locale }) => [locale, locale] as const),
               ]}
             />
@@ -297,43 +307,45 @@ function Form({
           {namesOf(template, main?.content ?? {}).map((name) => (
             <TextInput
               key={name}
-              label={`Value of ${name}`}
-              hint="For contacts that have no attribute of this name."
+              label={t('Value of {name}', { name })}
+              hint={t('For contacts that have no attribute of this name.')}
               error={errorOf(`template.variables.${name}`)}
               value={draft.values[name] ?? ''}
               onInput={(value) => set({ values: { ...draft.values, [name]: value } })}
             />
           ))}
           <TextInput
-            label="Name"
-            hint="For you and your colleagues; empty: the name of the template."
+            label={t('Name')}
+            hint={t('For you and your colleagues; empty: the name of the template.')}
             {...field('name')}
           />
         </section>
         <section class="card form" aria-labelledby="audience">
-          <h2 id="audience">Audience</h2>
+          <h2 id="audience">{t('Audience')}</h2>
           <Tags
-            label="Tags"
-            hint="Contacts with at least one of them. Empty: all contacts."
+            label={t('Tags')}
+            hint={t('Contacts with at least one of them. Empty: all contacts.')}
             {...field('tags', 'audience.tags')}
           />
           <Tags
-            label="Without"
-            hint="Contacts with one of these tags get nothing."
+            label={t('Without')}
+            hint={t('Contacts with one of these tags get nothing.')}
             {...field('without', 'audience.exclude_tags')}
           />
           <TextArea
-            label="Attributes"
+            label={t('Attributes')}
             rows={2}
             placeholder="city = Berlin"
-            hint="One a line; a contact must have all of them. A number or yes and no with :=, such as age := 42 or member := true."
+            hint={t(
+              'One a line; a contact must have all of them. A number or yes and no with :=, such as age := 42 or member := true.',
+            )}
             {...field('attributes', 'audience.attributes')}
           />
         </section>
         <section class="card form" aria-labelledby="time">
-          <h2 id="time">Time</h2>
+          <h2 id="time">{t('Time')}</h2>
           <Select
-            label="Begin"
+            label={t('Begin')}
             value={draft.begin}
             options={BEGINNINGS}
             onInput={(begin) =>
@@ -342,26 +354,30 @@ function Form({
           />
           {draft.begin && (
             <TextInput
-              label="Date and time"
+              label={t('Date and time')}
               type="datetime-local"
               hint={
                 draft.begin === 'later'
-                  ? `In your time zone, ${timeZone()}.`
-                  : 'On the clock of each recipient: the attribute time_zone of the contact, else the country of the number, else the zone of the workspace.'
+                  ? t('In your time zone, {timeZone}.', { timeZone: timeZone() })
+                  : t(
+                      'On the clock of each recipient: the attribute time_zone of the contact, else the country of the number, else the zone of the workspace.',
+                    )
               }
               {...field('at', 'scheduled_at')}
             />
           )}
           <TextInput
-            label="Messages in a minute"
+            label={t('Messages in a minute')}
             type="number"
             min="1"
-            hint="Empty: as fast as possible. A slow start leaves time to pause it."
+            hint={t('Empty: as fast as possible. A slow start leaves time to pause it.')}
             {...field('rate')}
           />
           <TextInput
-            label="Sender"
-            hint={`${channelName(channel as Channel)}: empty for the one of the service.`}
+            label={t('Sender')}
+            hint={t('{channelName}: empty for the one of the service.', {
+              channelName: channelName(channel as Channel),
+            })}
             {...field('from')}
           />
         </section>
@@ -371,10 +387,13 @@ function Form({
         {error !== undefined && <ErrorBox error={error} />}
         <div class="actions">
           <Button kind="primary" disabled={!isReady} onClick={() => send(false)}>
-            {draft.begin ? 'Schedule' : 'Send'} to {count(data?.sendable ?? 0, 'contact')}…
+            {rich('{value} to {count}…', {
+              value: draft.begin ? t('Schedule') : t('Send'),
+              count: count(data?.sendable ?? 0, 'contact'),
+            })}
           </Button>
           <Button disabled={!isReady} onClick={() => send(true)}>
-            Save as draft
+            {t('Save as draft')}
           </Button>
         </div>
       </div>
@@ -383,9 +402,9 @@ function Form({
 }
 
 const BEGINNINGS = [
-  ['', 'At once'],
-  ['later', 'At a time'],
-  ['recipient', 'At a time of each recipient'],
+  ['', t('At once')],
+  ['later', t('At a time')],
+  ['recipient', t('At a time of each recipient')],
 ] as const
 
 function tomorrowAtNine(): string {
@@ -396,10 +415,13 @@ function tomorrowAtNine(): string {
 
 function beginWords({ begin, at }: Draft): string {
   if (begin === 'recipient') {
-    return `Each contact gets it when its own clocks show ${exactTime(at)}. All messages are paid together, when the first clocks on earth show it.`
+    return t(
+      'Each contact gets it when its own clocks show {at}. All messages are paid together, when the first clocks on earth show it.',
+      { at: exactTime(at) },
+    )
   }
-  const start = begin ? `It begins on ${exactTime(at)}.` : 'It begins at once.'
-  return `${start} Each message is paid when its turn comes.`
+  const start = begin ? t('It begins on {at}.', { at: exactTime(at) }) : t('It begins at once.')
+  return t('{start} Each message is paid when its turn comes.', { start })
 }
 
 /** Tags with commas between them. Those of the newest contacts are offered. */
@@ -421,7 +443,7 @@ function Tags(props: Parameters<typeof TextInput>[0]) {
               key={tag}
               type="button"
               class="badge"
-              aria-label={`${props.label}: add ${tag}`}
+              aria-label={t('{label}: add {tag}', { label: props.label, tag })}
               onClick={() => props.onInput([...chosen, tag].join(', '))}
             >
               + {tag}
@@ -435,4 +457,4 @@ function Tags(props: Parameters<typeof TextInput>[0]) {
 
 const OFFERED = 12
 
-export default { title: 'New broadcast', Page: NewBroadcast }
+export default { title: t('New broadcast'), Page: NewBroadcast }

@@ -18,20 +18,25 @@ import { count, number } from '../../shell/format.ts'
 import { useLoad } from '../../shell/load.ts'
 import { hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
+import { language, rich, t } from '../../shell/text.ts'
 import { channelName } from '../messages/channels.ts'
 import { BroadcastState, Departures, isOpen, Turns, titleOf, useProgress } from './state.tsx'
 
 /** What a pause needs; absent: what the service says. */
 const PAUSES: Partial<Record<NonNullable<Broadcast['pause']>['reason'], string>> = {
-  requested:
+  requested: t(
     'Accepted messages are still sent, also those that wait for their time: only Cancel takes them back. Continue goes on with the next contact.',
-  insufficient_credits:
+  ),
+  insufficient_credits: t(
     'The credits or the limit of the day are used up. Buy credits or wait, then continue.',
-  credential:
+  ),
+  credential: t(
     'The API key or the member that sent it is not active any more. Continue sends it in your name.',
-  forbidden: 'The workspace is frozen. Contact the operator of the service.',
-  restored:
+  ),
+  forbidden: t('The workspace is frozen. Contact the operator of the service.'),
+  restored: t(
     'The operator restored a backup: some contacts may have got their message already. Continue only if a second one does no harm.',
+  ),
 }
 
 /** One broadcast: its progress, what became of its messages, and what can be done with it. */
@@ -45,11 +50,11 @@ export function OneBroadcast({ id }: { id: string }) {
   return (
     <>
       <PageHead
-        title={one ? titleOf(one) : 'Broadcast'}
+        title={one ? titleOf(one) : t('Broadcast')}
         text={one && <BroadcastState status={one.status} />}
       >
         <LinkButton icon="left" to="/broadcasts">
-          All broadcasts
+          {t('All broadcasts')}
         </LinkButton>
         {one && results && may('send') && (
           <Actions broadcast={one} queued={results.queued} onChange={load.reload} />
@@ -60,14 +65,16 @@ export function OneBroadcast({ id }: { id: string }) {
           <div class="stack">
             {broadcast.pause && (
               <p class="mode-note" role="status">
-                Paused. {PAUSES[broadcast.pause.reason] ?? broadcast.pause.message}
+                {rich('Paused. {value}', {
+                  value: PAUSES[broadcast.pause.reason] ?? broadcast.pause.message,
+                })}
               </p>
             )}
             <Results broadcast={broadcast} results={results} />
             <div class="columns">
               <Failures id={id} {...results} />
               <section class="card">
-                <h2>Broadcast</h2>
+                <h2>{t('Broadcast')}</h2>
                 <BroadcastFacts {...broadcast} />
               </section>
             </div>
@@ -83,15 +90,15 @@ function Results({ broadcast, results }: { broadcast: Broadcast; results: Broadc
   const { queued, sent, delivered, read, failed, canceled, unsubscribed } = results
   const left = counts.suppressed + counts.no_address + counts.rejected
   const figures = [
-    ['Accepted', counts.accepted, ''],
-    ['Waiting', queued, 'queued'],
-    ['Sent', sent, 'sent'],
-    ['Delivered', delivered + read, 'delivered'],
-    ['Failed', failed - canceled, 'failed'],
-    ['Canceled', canceled, 'canceled'],
+    [t('Accepted'), counts.accepted, ''],
+    [t('Waiting'), queued, 'queued'],
+    [t('Sent'), sent, 'sent'],
+    [t('Delivered'), delivered + read, 'delivered'],
+    [t('Failed'), failed - canceled, 'failed'],
+    [t('Canceled'), canceled, 'canceled'],
   ] as const
   return (
-    <section class="card stack" aria-label="Results">
+    <section class="card stack" aria-label={t('Results')}>
       {broadcast.started_at && <Turns {...broadcast} />}
       <dl class="cards">
         {figures.map(([name, n, status]) => (
@@ -103,25 +110,30 @@ function Results({ broadcast, results }: { broadcast: Broadcast; results: Broadc
           </div>
         ))}
         <div>
-          <dt class="muted">Unsubscribed</dt>
+          <dt class="muted">{t('Unsubscribed')}</dt>
           <dd class="figure">{number(unsubscribed)}</dd>
         </div>
       </dl>
       <Facts
         of={{
-          'Had their turn': count(counts.contacts, 'contact'),
-          'Got no message':
+          [t('Had their turn')]: count(counts.contacts, 'contact'),
+          [t('Got no message')]:
             left > 0 &&
             [
-              counts.suppressed > 0 && `${number(counts.suppressed)} suppressed`,
-              counts.no_address > 0 && `${number(counts.no_address)} without an address`,
-              counts.rejected > 0 && `${number(counts.rejected)} rejected`,
+              counts.suppressed > 0 &&
+                t('{suppressed} suppressed', { suppressed: number(counts.suppressed) }),
+              counts.no_address > 0 &&
+                t('{no_address} without an address', { no_address: number(counts.no_address) }),
+              counts.rejected > 0 &&
+                t('{rejected} rejected', { rejected: number(counts.rejected) }),
             ]
               .filter(Boolean)
               .join(', '),
-          'Read by recipients': read > 0 && number(read),
-          Price: <Money credits={credits_used} />,
-          Refunded: results.credits_refunded > 0 && <Money credits={results.credits_refunded} />,
+          [t('Read by recipients')]: read > 0 && number(read),
+          [t('Price')]: <Money credits={credits_used} />,
+          [t('Refunded')]: results.credits_refunded > 0 && (
+            <Money credits={results.credits_refunded} />
+          ),
         }}
       />
     </section>
@@ -135,29 +147,29 @@ function messagesOf(id: string, status: string): string {
 
 const FAILURES: readonly Column<BroadcastResults['failures'][number]>[] = [
   {
-    name: 'Reason',
+    name: t('Reason'),
     kind: 'main',
     value: ({ error_code }) => error_code?.replaceAll('_', ' ') ?? 'not named',
   },
-  { name: 'Messages', kind: 'number', value: ({ count }) => number(count) },
+  { name: t('Messages'), kind: 'number', value: ({ count }) => number(count) },
 ]
 
 function Failures({ id, failures }: BroadcastResults & { id: string }) {
   return (
     <section>
-      <h2 class="section">Why messages failed</h2>
+      <h2 class="section">{t('Why messages failed')}</h2>
       {failures.length === 0 ? (
-        <p class="muted">No message failed.</p>
+        <p class="muted">{t('No message failed.')}</p>
       ) : (
         <>
           <Table
-            label="Why messages failed"
+            label={t('Why messages failed')}
             columns={FAILURES}
             rows={failures}
             keyOf={({ error_code }) => `${error_code}`}
           />
           <p class="pager">
-            <a href={messagesOf(id, 'failed')}>Show the failed messages</a>
+            <a href={messagesOf(id, 'failed')}>{t('Show the failed messages')}</a>
           </p>
         </>
       )}
@@ -168,7 +180,7 @@ function Failures({ id, failures }: BroadcastResults & { id: string }) {
 const listed = (values: readonly unknown[] | undefined) => values?.length && values.join(', ')
 
 /** The local time of recipients stands for itself, as if it were UTC. */
-const LOCAL = new Intl.DateTimeFormat('en', {
+const LOCAL = new Intl.DateTimeFormat(language, {
   dateStyle: 'medium',
   timeStyle: 'short',
   timeZone: 'UTC',
@@ -181,33 +193,37 @@ function BroadcastFacts(one: Broadcast) {
   return (
     <Facts
       of={{
-        Template: (
+        [t('Template')]: (
           <>
             <a href={hrefOf(`/templates/${template.name}`)}>{template.name}</a>
-            {template.version !== null && <small> version {template.version}</small>}
+            {template.version !== null && (
+              <small>{rich(' version {version}', { version: template.version })}</small>
+            )}
           </>
         ),
-        Language: template.locale,
-        Channel: channelName(one.channel),
-        Sender: one.from,
-        Tags: listed(audience.tags) || 'all contacts',
-        Without: listed(audience.exclude_tags) || null,
-        Attributes: listed(attributes.map((each) => each.join(' = '))) || null,
-        Values:
+        [t('Language')]: template.locale,
+        [t('Channel')]: channelName(one.channel),
+        [t('Sender')]: one.from,
+        [t('Tags')]: listed(audience.tags) || 'all contacts',
+        [t('Without')]: listed(audience.exclude_tags) || null,
+        [t('Attributes')]: listed(attributes.map((each) => each.join(' = '))) || null,
+        [t('Values')]:
           listed(Object.entries(template.variables).map(([name, value]) => `${name}: ${value}`)) ||
           null,
-        Rate: one.rate && `${count(one.rate, 'message')} a minute`,
-        Created: time(one.created_at),
-        Scheduled:
+        [t('Rate')]: one.rate && t('{rate} a minute', { rate: count(one.rate, 'message') }),
+        [t('Created')]: time(one.created_at),
+        [t('Scheduled')]:
           one.time_zone && one.scheduled_at
-            ? `${LOCAL.format(new Date(one.scheduled_at))}, on the clock of each recipient`
+            ? t('{value}, on the clock of each recipient', {
+                value: LOCAL.format(new Date(one.scheduled_at)),
+              })
             : time(one.scheduled_at),
-        When: one.departures?.length ? (
+        [t('When')]: one.departures?.length ? (
           <Departures of={one.departures} since={one.started_at ?? one.created_at} />
         ) : null,
-        Started: time(one.started_at),
-        [one.status === 'canceled' ? 'Canceled' : 'Finished']: time(one.finished_at),
-        Id: <Copy value={one.id} />,
+        [t('Started')]: time(one.started_at),
+        [one.status === 'canceled' ? t('Canceled') : t('Finished')]: time(one.finished_at),
+        [t('Id')]: <Copy value={one.id} />,
       }}
     />
   )
@@ -233,36 +249,38 @@ function Actions({
     const isConfirmed =
       pause?.reason !== 'restored' ||
       (await confirm({
-        title: 'Continue the broadcast?',
+        title: t('Continue the broadcast?'),
         text: PAUSES.restored,
-        action: 'Continue',
+        action: t('Continue'),
         danger: true,
       }))
-    if (isConfirmed) await change('resume', 'The broadcast goes on.')
+    if (isConfirmed) await change('resume', t('The broadcast goes on.'))
   }
   async function cancel() {
     const isConfirmed = await confirm({
-      title: 'Cancel the broadcast?',
-      text: 'The other contacts get no message. Messages that wait are not sent, and their credits are returned. This cannot be undone.',
-      action: 'Cancel the broadcast',
-      cancel: 'Back',
+      title: t('Cancel the broadcast?'),
+      text: t(
+        'The other contacts get no message. Messages that wait are not sent, and their credits are returned. This cannot be undone.',
+      ),
+      action: t('Cancel the broadcast'),
+      cancel: t('Back'),
       danger: true,
     })
-    if (isConfirmed) await change('cancel', 'The broadcast was canceled.')
+    if (isConfirmed) await change('cancel', t('The broadcast was canceled.'))
   }
   return (
     <>
       {(status === 'running' || status === 'scheduled') && (
-        <Button onClick={() => change('pause', 'The broadcast is paused.')}>Pause</Button>
+        <Button onClick={() => change('pause', t('The broadcast is paused.'))}>{t('Pause')}</Button>
       )}
       {(status === 'paused' || status === 'draft') && (
         <Button kind="primary" onClick={resume}>
-          {status === 'draft' ? 'Start' : 'Continue'}
+          {status === 'draft' ? t('Start') : t('Continue')}
         </Button>
       )}
       {(status === 'finished' ? queued > 0 : status !== 'canceled') && (
         <Button kind="danger" onClick={cancel}>
-          {status === 'finished' ? 'Cancel waiting messages' : 'Cancel broadcast'}
+          {status === 'finished' ? t('Cancel waiting messages') : t('Cancel broadcast')}
         </Button>
       )}
     </>

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { ErrorBox, Facts, Money, Tabs } from '../../parts/index.ts'
 import { api, dataKey, inWords } from '../../shell/api.ts'
 import { count, number } from '../../shell/format.ts'
+import { rich, t } from '../../shell/text.ts'
 import { Content } from '../messages/content.tsx'
 import { MailPreview } from '../templates/preview.tsx'
 import { Departures } from './state.tsx'
@@ -47,33 +48,39 @@ export function usePreview(body: BroadcastsPreviewBody | null): Previewed {
 /** The size of the audience, the price and the first messages. */
 export function PreviewCard({ preview: { data, error, isCurrent } }: { preview: Previewed }) {
   return (
-    <section class="card form template-preview" aria-label="Preview" aria-busy={!isCurrent}>
-      <h2>Preview</h2>
+    <section class="card form template-preview" aria-label={t('Preview')} aria-busy={!isCurrent}>
+      <h2>{t('Preview')}</h2>
       {error !== undefined && isCurrent && <ErrorBox error={error} />}
-      {!data && !error && <p class="muted">Audience, price and messages are being counted.</p>}
+      {!data && !error && (
+        <p class="muted">{t('Audience, price and messages are being counted.')}</p>
+      )}
       {data && (
         <>
           <div aria-live="polite">
             <p class="figure">{count(data.sendable, 'message')}</p>
             <p class="muted">
               {data.contacts === 0
-                ? 'No contact matches.'
-                : `of ${count(data.contacts, 'contact')}. Nothing is charged yet.`}
+                ? t('No contact matches.')
+                : t('of {contacts}. Nothing is charged yet.', {
+                    contacts: count(data.contacts, 'contact'),
+                  })}
             </p>
           </div>
           <Facts
             of={{
-              Price: (
+              [t('Price')]: (
                 <>
-                  {data.is_estimate && 'about '}
+                  {data.is_estimate && t('about ')}
                   <Money credits={data.credits_needed} />
                 </>
               ),
-              'Balance after': <Money credits={data.credits_balance - data.credits_needed} />,
-              When: data.departures && <Departures of={data.departures} since={Date.now()} />,
-              Suppressed: data.suppressed > 0 && number(data.suppressed),
-              'No address': data.no_address > 0 && number(data.no_address),
-              Rejected: data.rejected > 0 && (
+              [t('Balance after')]: <Money credits={data.credits_balance - data.credits_needed} />,
+              [t('When')]: data.departures && (
+                <Departures of={data.departures} since={Date.now()} />
+              ),
+              [t('Suppressed')]: data.suppressed > 0 && number(data.suppressed),
+              [t('No address')]: data.no_address > 0 && number(data.no_address),
+              [t('Rejected')]: data.rejected > 0 && (
                 <>
                   {number(data.rejected)}
                   {reasonsOf(data).map((reason) => (
@@ -86,11 +93,13 @@ export function PreviewCard({ preview: { data, error, isCurrent } }: { preview: 
             }}
           />
           {data.departures?.some(({ at }) => Date.parse(at) <= Date.now()) && (
-            <p class="bad">For some recipients this time is past: they get the message at once.</p>
+            <p class="bad">
+              {t('For some recipients this time is past: they get the message at once.')}
+            </p>
           )}
           {data.credits_needed > data.credits_balance && (
             <p class="bad">
-              The credits do not suffice: the broadcast would pause until you buy more.
+              {t('The credits do not suffice: the broadcast would pause until you buy more.')}
             </p>
           )}
           <Samples samples={data.samples} isMail={data.samples.some(hasSubject)} />
@@ -117,17 +126,19 @@ function Samples({ samples, isMail }: { samples: readonly Sample[]; isMail: bool
   const at = String(samples.indexOf(shown))
   return (
     <>
-      <h3>First messages</h3>
+      <h3>{t('First messages')}</h3>
       <Tabs
-        label="Samples"
+        label={t('Samples')}
         tabs={samples.map((_, i) => [String(i), `${i + 1}`])}
         current={at}
         onChoose={setChosen}
       />
       <p class="small">
-        To {shown.to}
-        {shown.segments !== null && `, ${count(shown.segments, 'segment')}`},{' '}
-        <Money credits={shown.credits} />
+        {rich('To {to}{value}, {money}', {
+          to: shown.to,
+          value: shown.segments !== null && `, ${count(shown.segments, 'segment')}`,
+          money: <Money credits={shown.credits} />,
+        })}
       </p>
       {isMail ? (
         <MailPreview content={shown.content} />

@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { Badge, Time } from '../../parts/index.ts'
 import { count, number } from '../../shell/format.ts'
 import { useLiveReload } from '../../shell/live.ts'
+import { t } from '../../shell/text.ts'
 import { Progress } from '../bulks/progress.tsx'
 
 const TONES = {
@@ -41,7 +42,7 @@ export function Departures({
     <ul>
       {of.map(({ at, messages, time_zones }) => (
         <li key={at}>
-          {new Date(at) <= new Date(since) ? <b>at once</b> : <Time at={at} exact />}
+          {new Date(at) <= new Date(since) ? <b>{t('at once')}</b> : <Time at={at} exact />}
           <small class="line">
             {count(messages, 'message')}: {time_zones.join(', ')}
           </small>

@@ -17,6 +17,7 @@ import { ownApi } from '../../shell/own-api.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { go, query, setQuery } from '../../shell/router.ts'
 import { may, mode } from '../../shell/session.ts'
+import { t } from '../../shell/text.ts'
 import { CHANNELS, channelName } from '../messages/channels.ts'
 import { summaryOf } from '../messages/content.tsx'
 import { BulkDrawer } from './drawer.tsx'
@@ -43,7 +44,7 @@ interface ListedBulk {
 
 const COLUMNS: readonly Column<ListedBulk>[] = [
   {
-    name: 'Bulk',
+    name: t('Bulk'),
     kind: 'main',
     value: ({ name, content, created_at, livemode }) => (
       <>
@@ -51,23 +52,26 @@ const COLUMNS: readonly Column<ListedBulk>[] = [
           <span class="cut">{name ?? (content && summaryOf(content))}</span>
         )}
         <Time at={created_at} />{' '}
-        {!livemode && mode.value === 'live' && <Badge tone="warn">test</Badge>}
+        {!livemode && mode.value === 'live' && <Badge tone="warn">{t('test')}</Badge>}
       </>
     ),
   },
-  { name: 'Channel', value: ({ channel }) => channelName(channel) },
-  { name: 'Status', value: ({ status }) => <StatusBadge status={status} /> },
-  { name: 'Progress', value: ({ accepted, queued }) => <Progress of={accepted} left={queued} /> },
-  { name: 'Messages', kind: 'number', value: ({ accepted }) => number(accepted) },
+  { name: t('Channel'), value: ({ channel }) => channelName(channel) },
+  { name: t('Status'), value: ({ status }) => <StatusBadge status={status} /> },
   {
-    name: 'Failed',
+    name: t('Progress'),
+    value: ({ accepted, queued }) => <Progress of={accepted} left={queued} />,
+  },
+  { name: t('Messages'), kind: 'number', value: ({ accepted }) => number(accepted) },
+  {
+    name: t('Failed'),
     kind: 'number',
     value: ({ failed, canceled }) => number(failed - canceled),
   },
-  { name: 'Canceled', kind: 'number', value: ({ canceled }) => number(canceled) },
-  { name: 'Rejected', kind: 'number', value: ({ rejected }) => number(rejected) },
+  { name: t('Canceled'), kind: 'number', value: ({ canceled }) => number(canceled) },
+  { name: t('Rejected'), kind: 'number', value: ({ rejected }) => number(rejected) },
   {
-    name: 'Price',
+    name: t('Price'),
     kind: 'number',
     value: ({ credits_used }) => <Money credits={credits_used} />,
   },
@@ -91,35 +95,35 @@ function Bulks({ params }: PageProps) {
   const address = location.search
   return (
     <>
-      <PageHead title="Bulks" text="One request for many messages, paid by one debit.">
+      <PageHead title={t('Bulks')} text={t('One request for many messages, paid by one debit.')}>
         {may('send') && (
           <LinkButton kind="primary" icon="plus" to="/bulks/new">
-            New bulk
+            {t('New bulk')}
           </LinkButton>
         )}
       </PageHead>
       <div class="filters">
         <Select
           bare
-          label="Channel"
+          label={t('Channel')}
           value={channel ?? ''}
-          options={[['', 'All channels'], ...CHANNELS.filter(([one]) => one !== 'voice')]}
+          options={[['', t('All channels')], ...CHANNELS.filter(([one]) => one !== 'voice')]}
           onInput={(one) => setQuery({ channel: one }, { to: '/bulks' })}
         />
       </div>
       <ListPage
         of={list}
         rowsOf={(answer) => answer.bulks}
-        label="Bulks"
+        label={t('Bulks')}
         columns={COLUMNS}
         keyOf={({ id }) => id}
         to={({ id }) => `/bulks/${id}${address}`}
         current={params.id}
         noun="bulk"
         empty={
-          <Empty icon="bulks" title={channel ? 'No bulk on this channel' : 'No bulks yet'}>
-            <p>Send one text to many recipients, with their names filled in.</p>
-            {may('send') && <LinkButton to="/bulks/new">New bulk</LinkButton>}
+          <Empty icon="bulks" title={channel ? t('No bulk on this channel') : t('No bulks yet')}>
+            <p>{t('Send one text to many recipients, with their names filled in.')}</p>
+            {may('send') && <LinkButton to="/bulks/new">{t('New bulk')}</LinkButton>}
           </Empty>
         }
       />
@@ -135,4 +139,4 @@ function Bulks({ params }: PageProps) {
   )
 }
 
-export default { title: 'Bulks', Page: Bulks }
+export default { title: t('Bulks'), Page: Bulks }

@@ -20,18 +20,19 @@ import { useLiveReload } from '../../shell/live.ts'
 import { useLoad } from '../../shell/load.ts'
 import { go, hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
+import { rich, t } from '../../shell/text.ts'
 import { channelName } from '../messages/channels.ts'
 import { Content } from '../messages/content.tsx'
 import { Stopped } from '../messages/stopped.tsx'
 import { Progress } from './progress.tsx'
 
 const STATUSES = {
-  queued: 'Queued',
-  sent: 'Sent',
-  delivered: 'Delivered',
-  read: 'Read',
-  failed: 'Failed',
-  canceled: 'Canceled',
+  queued: t('Queued'),
+  sent: t('Sent'),
+  delivered: t('Delivered'),
+  read: t('Read'),
+  failed: t('Failed'),
+  canceled: t('Canceled'),
 }
 
 /** One bulk, its progress, and what can be done with it. */
@@ -53,7 +54,7 @@ export function BulkDrawer({
   }
   return (
     <Drawer
-      title={bulk?.name ?? 'Bulk'}
+      title={bulk?.name ?? t('Bulk')}
       actions={bulk && may('send') && <Actions bulk={bulk} onChange={changed} />}
       onClose={onClose}
     >
@@ -64,31 +65,36 @@ export function BulkDrawer({
             {bulk.counts.queued > 0 && <Stopped channel={bulk.channel} isQueued />}
             <Facts
               of={{
-                Status: <StatusBadge status={bulk.status} />,
-                Id: <Copy value={bulk.id} />,
-                Channel: channelName(bulk.channel),
-                Sender: bulk.sender,
-                Created: <Time at={bulk.created_at} exact />,
-                Recipients: number(bulk.total),
-                Duplicates: bulk.duplicates > 0 ? number(bulk.duplicates) : null,
-                Rejected: bulk.rejected > 0 && (
+                [t('Status')]: <StatusBadge status={bulk.status} />,
+                [t('Id')]: <Copy value={bulk.id} />,
+                [t('Channel')]: channelName(bulk.channel),
+                [t('Sender')]: bulk.sender,
+                [t('Created')]: <Time at={bulk.created_at} exact />,
+                [t('Recipients')]: number(bulk.total),
+                [t('Duplicates')]: bulk.duplicates > 0 ? number(bulk.duplicates) : null,
+                [t('Rejected')]: bulk.rejected > 0 && (
                   <>
                     {number(bulk.rejected)}
                     <Rejected bulkId={id} count={bulk.rejected} />
                   </>
                 ),
-                Price: (
+                [t('Price')]: (
                   <>
                     <Money credits={bulk.credits_used} />
                     {bulk.accepted > 1 && (
                       <small class="line">
-                        {credits(Math.round((bulk.credits_used / bulk.accepted) * 100) / 100)} a
-                        message
+                        {rich('{credits} a message', {
+                          credits: credits(
+                            Math.round((bulk.credits_used / bulk.accepted) * 100) / 100,
+                          ),
+                        })}
                       </small>
                     )}
                   </>
                 ),
-                Refunded: bulk.credits_refunded > 0 && <Money credits={bulk.credits_refunded} />,
+                [t('Refunded')]: bulk.credits_refunded > 0 && (
+                  <Money credits={bulk.credits_refunded} />
+                ),
                 ...Object.fromEntries(
                   Object.entries(STATUSES).map(([status, name]) => {
                     const n = countsOf(bulk)[status as keyof typeof STATUSES]
@@ -104,7 +110,7 @@ export function BulkDrawer({
             />
             {bulk.failures.length > 0 && (
               <section>
-                <h3>Why messages failed</h3>
+                <h3>{t('Why messages failed')}</h3>
                 <ul class="bars">
                   {bulk.failures.map(({ error_code, count: n }) => (
                     <li key={error_code}>
@@ -117,7 +123,7 @@ export function BulkDrawer({
                           {error_code}
                         </a>
                       ) : (
-                        'Without a reason'
+                        t('Without a reason')
                       )}
                       <span>{count(n, 'message')}</span>
                     </li>
@@ -126,19 +132,20 @@ export function BulkDrawer({
               </section>
             )}
             <section>
-              <h3>Content</h3>
+              <h3>{t('Content')}</h3>
               {bulk.content ? (
                 <Content channel={bulk.channel} content={bulk.content} />
               ) : (
                 <p class="muted">
-                  Not stored with this bulk: its e-mails differ, it is older, or its retention time
-                  is over. Its messages have what was sent.
+                  {t(
+                    'Not stored with this bulk: its e-mails differ, it is older, or its retention time is over. Its messages have what was sent.',
+                  )}
                 </p>
               )}
             </section>
             <div class="actions">
               <LinkButton icon="messages" to={`/messages?bulk_id=${id}`}>
-                Messages of this bulk
+                {t('Messages of this bulk')}
               </LinkButton>
             </div>
           </div>
@@ -157,28 +164,33 @@ function Actions({ bulk, onChange }: { bulk: Bulk; onChange(): void }) {
   const counts = countsOf(bulk)
   async function cancel() {
     const question = {
-      title: 'Cancel the queued messages?',
-      text: 'They are not sent, and their credits are returned. Messages that are being sent now stay.',
-      action: 'Cancel messages',
+      title: t('Cancel the queued messages?'),
+      text: t(
+        'They are not sent, and their credits are returned. Messages that are being sent now stay.',
+      ),
+      action: t('Cancel messages'),
       danger: true,
-      cancel: 'Keep them',
+      cancel: t('Keep them'),
     }
     if (!(await confirm(question))) return
     const { canceled } = await api.bulks.cancel(id)
-    toast(`${count(canceled, 'message')} canceled.`)
+    toast(t('{canceled} canceled.', { canceled: count(canceled, 'message') }))
     onChange()
   }
   async function retry() {
     // The price of a message that was sent, as long as the prices did not change.
     const price = (bulk.credits_used / Math.max(1, bulk.accepted)) * counts.failed
     const question = {
-      title: 'Send the failed messages again?',
-      text: `Only messages that failed before a provider accepted them are sent, as a new bulk. They are charged again, at most about ${credits(Math.ceil(price * 10) / 10)}. Canceled messages are not sent. A bulk can be sent again once.`,
-      action: 'Send again',
+      title: t('Send the failed messages again?'),
+      text: t(
+        'Only messages that failed before a provider accepted them are sent, as a new bulk. They are charged again, at most about {credits}. Canceled messages are not sent. A bulk can be sent again once.',
+        { credits: credits(Math.ceil(price * 10) / 10) },
+      ),
+      action: t('Send again'),
     }
     if (!(await confirm(question))) return
     const sent = await api.bulks.retry(id)
-    toast(`${count(sent.accepted, 'message')} sent again.`)
+    toast(t('{accepted} sent again.', { accepted: count(sent.accepted, 'message') }))
     onChange()
     go(`/bulks/${sent.bulk_id}`)
   }
@@ -186,17 +198,17 @@ function Actions({ bulk, onChange }: { bulk: Bulk; onChange(): void }) {
     <>
       {counts.queued > 0 && (
         <Button kind="danger" onClick={cancel}>
-          Cancel queued messages
+          {t('Cancel queued messages')}
         </Button>
       )}
       {counts.queued === 0 && counts.failed > 0 && (
         <Button kind="primary" icon="refresh" onClick={retry}>
-          Send failed ones again
+          {t('Send failed ones again')}
         </Button>
       )}
       {bulk.content && (
         <LinkButton icon="copy" to={`/bulks/new?from=${id}`}>
-          Use as a new bulk
+          {t('Use as a new bulk')}
         </LinkButton>
       )}
     </>
@@ -218,18 +230,23 @@ function Rejected({ bulkId, count }: { bulkId: string; count: number }) {
           <>
             {rejected.map(({ index, to, message }) => (
               <div key={index}>
-                Recipient {index + 1}: {to} <small>{inWords(message)}</small>
+                {rich('Recipient {value}: {to} {small}', {
+                  value: index + 1,
+                  to,
+                  small: <small>{inWords(message)}</small>,
+                })}
               </div>
             ))}
-            {count > SHOWN && <p>and {number(count - SHOWN)} more</p>}
+            {count > SHOWN && <p>{rich('and {number} more', { number: number(count - SHOWN) })}</p>}
             <Button icon="download" onClick={() => save(bulkId)}>
-              Download as CSV
+              {t('Download as CSV')}
             </Button>
           </>
         ) : (
           <small>
-            Only their number is stored: an earlier version accepted this bulk, or they were erased
-            after the retention time.
+            {t(
+              'Only their number is stored: an earlier version accepted this bulk, or they were erased after the retention time.',
+            )}
           </small>
         )
       }

@@ -24,6 +24,7 @@ import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { filtersOf, go, isReturn, query, setQuery } from '../../shell/router.ts'
 import { session } from '../../shell/session.ts'
+import { rich, t } from '../../shell/text.ts'
 import { ChannelTabs, ContentFields, MoreFields } from '../compose/content-fields.tsx'
 import { type Draft, draftFrom, EMPTY, isComplete, sharedOf } from '../compose/draft.ts'
 import { EstimateCard, useEstimate } from '../compose/estimate.tsx'
@@ -35,13 +36,13 @@ const SHOWN = 5
 
 const COLUMNS = [
   {
-    name: 'Recipient',
+    name: t('Recipient'),
     kind: 'main' as const,
     value: ({ to, contact_id }: ReadRecipient) => to ?? contact_id,
   },
-  { name: 'Name', value: ({ name }: ReadRecipient) => name ?? '–' },
+  { name: t('Name'), value: ({ name }: ReadRecipient) => name ?? '–' },
   {
-    name: 'Variables',
+    name: t('Variables'),
     kind: 'wide' as const,
     value: ({ variables = {} }: ReadRecipient) =>
       Object.entries(variables)
@@ -136,7 +137,9 @@ function BulkForm({ start }: { start: Form }) {
   const { body: shared, faults } = sharedOf(draft)
   const { bulk_recipients_max: max } = facts
   if (recipients.length > max) {
-    const message = `A bulk may have at most ${count(max, 'recipient')}. Send several bulks.`
+    const message = t('A bulk may have at most {max}. Send several bulks.', {
+      max: count(max, 'recipient'),
+    })
     faults.push({ path: 'recipients', message })
   }
   const campaign = name.trim()
@@ -158,19 +161,32 @@ function BulkForm({ start }: { start: Form }) {
   async function send() {
     setError(undefined)
     const { data } = estimate
-    const price = data ? ` for ${credits(data.credits_needed)}` : ''
+    const price = data
+      ? t(' for {credits_needed}', { credits_needed: credits(data.credits_needed) })
+      : ''
     const question = {
-      title: `Send ${count(data?.sendable ?? recipients.length, 'message')}${price}?`,
-      text: 'The messages are paid by one debit.',
-      action: 'Send',
+      title: t('Send {count}{price}?', {
+        count: count(data?.sendable ?? recipients.length, 'message'),
+        price,
+      }),
+      text: t('The messages are paid by one debit.'),
+      action: t('Send'),
     }
     if (!(await confirm(question))) return
     try {
       const sent = await api.bulks.send(body, { idempotencyKey: keyFor(body) })
       used(body)
       isSent.current = true
-      const rejected = sent.rejected > 0 ? `, ${count(sent.rejected, 'recipient')} rejected` : ''
-      toast(`${count(sent.accepted, 'message')} accepted${rejected}.`)
+      const rejected =
+        sent.rejected > 0
+          ? t(', {rejected} rejected', { rejected: count(sent.rejected, 'recipient') })
+          : ''
+      toast(
+        t('{accepted} accepted{rejected}.', {
+          accepted: count(sent.accepted, 'message'),
+          rejected,
+        }),
+      )
       go(`/bulks/${sent.bulk_id}`)
     } catch (failure) {
       setError(failure)
@@ -179,30 +195,32 @@ function BulkForm({ start }: { start: Form }) {
   const editing = { draft, set, errorOf }
   return (
     <>
-      <PageHead title="New bulk" />
+      <PageHead title={t('New bulk')} />
       <div class="columns">
         <div class="stack">
           <div class="card form">
             {file ? (
-              <Field label="Recipients" error={errorOf('recipients')}>
+              <Field label={t('Recipients')} error={errorOf('recipients')}>
                 {(control) => (
                   <div class="actions">
                     <output {...control}>{file.name}</output>
-                    <Button onClick={() => setFile(null)}>Remove</Button>
+                    <Button onClick={() => setFile(null)}>{t('Remove')}</Button>
                   </div>
                 )}
               </Field>
             ) : (
               <>
                 <TextArea
-                  label="Recipients"
+                  label={t('Recipients')}
                   rows={6}
-                  hint="One per line, or CSV with the columns phone or email, name and others, which become variables."
+                  hint={t(
+                    'One per line, or CSV with the columns phone or email, name and others, which become variables.',
+                  )}
                   error={errorOf('recipients')}
                   value={text}
                   onInput={setText}
                 />
-                <Field label="Or a file">
+                <Field label={t('Or a file')}>
                   {(control) => (
                     <input
                       {...control}
@@ -216,8 +234,8 @@ function BulkForm({ start }: { start: Form }) {
             )}
             {channel !== 'email' && (
               <TextInput
-                label="Country of numbers without a country code"
-                hint="Two letters, such as DE."
+                label={t('Country of numbers without a country code')}
+                hint={t('Two letters, such as DE.')}
                 autocomplete="country"
                 error={errorOf('default_country')}
                 value={country}
@@ -226,15 +244,15 @@ function BulkForm({ start }: { start: Form }) {
             )}
             <div class="actions">
               <Button icon="contacts" onClick={() => setChoosing(true)}>
-                From contacts
+                {t('From contacts')}
               </Button>
             </div>
             <Select
-              label="Faulty recipients"
+              label={t('Faulty recipients')}
               value={validation}
               options={[
-                ['permissive', 'Leave them out'],
-                ['strict', 'Send nothing if one is faulty'],
+                ['permissive', t('Leave them out')],
+                ['strict', t('Send nothing if one is faulty')],
               ]}
               onInput={setValidation}
             />
@@ -242,21 +260,23 @@ function BulkForm({ start }: { start: Form }) {
           {recipients.length > 0 && (
             <section>
               <Table
-                label="Recipients"
+                label={t('Recipients')}
                 columns={COLUMNS}
                 rows={recipients.slice(0, SHOWN)}
                 keyOf={(one) => `${recipients.indexOf(one)}`}
               />
               {recipients.length > SHOWN && (
-                <p class="pager">and {number(recipients.length - SHOWN)} more</p>
+                <p class="pager">
+                  {rich('and {number} more', { number: number(recipients.length - SHOWN) })}
+                </p>
               )}
             </section>
           )}
           {table && (
             <Facts
               of={{
-                'Read as': tableWords(table),
-                Columns: table.columns
+                [t('Read as')]: tableWords(table),
+                [t('Columns')]: table.columns
                   .map(({ name, field }) => `${name} → ${field.replace('to', 'recipient')}`)
                   .join(', '),
               }}
@@ -264,20 +284,27 @@ function BulkForm({ start }: { start: Form }) {
           )}
           {unread[0] && (
             <p class="mode-note">
-              {count(unread.length, 'number')} not read. Line {unread[0].line}:{' '}
-              {inWords(unread[0].message)}
+              {rich('{length} not read. Line {line}: {message}', {
+                length: count(unread.length, 'number'),
+                line: unread[0].line,
+                message: inWords(unread[0].message),
+              })}
             </p>
           )}
           {missing > 0 && (
             <p class="mode-note">
-              {count(missing, 'row')} left out: no{' '}
-              {channel === 'email' ? 'e-mail address' : 'phone number'}
+              {rich('{missing} left out: no {value}', {
+                missing: count(missing, 'row'),
+                value: channel === 'email' ? t('e-mail address') : t('phone number'),
+              })}
             </p>
           )}
           <div class="card form">
             <TextInput
-              label="Name"
-              hint="To find the bulk again. Its messages have it as campaign in their metadata."
+              label={t('Name')}
+              hint={t(
+                'To find the bulk again. Its messages have it as campaign in their metadata.',
+              )}
               value={name}
               onInput={setName}
             />
@@ -291,19 +318,25 @@ function BulkForm({ start }: { start: Form }) {
           <EstimateCard estimate={estimate} />
           {blocked.length > 0 && (
             <section class="card">
-              <h2>{count(blocked.length, 'recipient')} left out</h2>
+              <h2>{rich('{length} left out', { length: count(blocked.length, 'recipient') })}</h2>
               <ul>
                 {blocked.slice(0, SHOWN).map(({ index, to, block_reason }) => (
                   <li key={index}>
                     {to}{' '}
                     <small>
-                      line {lines[index]}: {block_reason?.replaceAll('_', ' ')}{' '}
-                      {block_reason === 'missing_variable' &&
-                        missingFor(body.content, recipients[index])}
+                      {rich('line {value}: {value2} {value3}', {
+                        value: lines[index],
+                        value2: block_reason?.replaceAll('_', ' '),
+                        value3:
+                          block_reason === 'missing_variable' &&
+                          missingFor(body.content, recipients[index]),
+                      })}
                     </small>
                   </li>
                 ))}
-                {blocked.length > SHOWN && <li>and {number(blocked.length - SHOWN)} more</li>}
+                {blocked.length > SHOWN && (
+                  <li>{rich('and {number} more', { number: number(blocked.length - SHOWN) })}</li>
+                )}
               </ul>
             </section>
           )}
@@ -313,14 +346,16 @@ function BulkForm({ start }: { start: Form }) {
             disabled={!isReady || estimate.data?.sendable === 0}
             onClick={send}
           >
-            Send to {count(estimate.data?.sendable ?? recipients.length, 'recipient')}
+            {rich('Send to {count}', {
+              count: count(estimate.data?.sendable ?? recipients.length, 'recipient'),
+            })}
           </Button>
         </div>
       </div>
       {isChoosing && (
         <FormDialog
-          title="Recipients from contacts"
-          action={text ? 'Replace the recipients' : 'Use them'}
+          title={t('Recipients from contacts')}
+          action={text ? t('Replace the recipients') : t('Use them')}
           onClose={() => setChoosing(false)}
           onSubmit={async () => {
             await fill()
@@ -330,13 +365,15 @@ function BulkForm({ start }: { start: Form }) {
           {() => (
             <>
               <TextInput
-                label="Search"
-                hint="A part of name, phone, e-mail or own id. Both fields empty: all contacts."
+                label={t('Search')}
+                hint={t(
+                  'A part of name, phone, e-mail or own id. Both fields empty: all contacts.',
+                )}
                 value={filter.search ?? ''}
                 onInput={(search) => setFilter({ ...filter, search })}
               />
               <TextInput
-                label="Tag"
+                label={t('Tag')}
                 value={filter.tag ?? ''}
                 onInput={(tag) => setFilter({ ...filter, tag })}
               />
@@ -415,9 +452,13 @@ async function contactsText({ search, tag }: Filter): Promise<string> {
   const filter = { search: search?.trim() || undefined, tag: tag?.trim() || undefined }
   const { pagination } = await api.contacts.list({ ...filter, limit: 1 })
   const { total } = pagination
-  if (total === 0) throw new Error('No contact matches.')
+  if (total === 0) throw new Error(t('No contact matches.'))
   if (total > CONTACTS_MAX) {
-    throw new Error(`${count(total, 'contact')} match, too many for a bulk. Choose some by a tag.`)
+    throw new Error(
+      t('{total} match, too many for a bulk. Choose some by a tag.', {
+        total: count(total, 'contact'),
+      }),
+    )
   }
   const { contacts } = await api.contacts.export(filter)
   const rows = contacts.map(
@@ -433,4 +474,4 @@ async function contactsText({ search, tag }: Filter): Promise<string> {
   return csvText([kept, ...rows.map((row) => kept.map((one) => textOf(row[one])))])
 }
 
-export default { title: 'New bulk', Page: NewBulk }
+export default { title: t('New bulk'), Page: NewBulk }

@@ -1,10 +1,15 @@
 import { number } from '../../shell/format.ts'
+import { t } from '../../shell/text.ts'
 
 /** The part of a bulk's messages that is not queued any more. */
 export function Progress({ of, left }: { of: number; left: number }) {
   const done = of - left
   return (
-    <progress max={of} value={done} title={`${number(done)} of ${number(of)}`}>
+    <progress
+      max={of}
+      value={done}
+      title={t('{done} of {of}', { done: number(done), of: number(of) })}
+    >
       {number(done)}
     </progress>
   )

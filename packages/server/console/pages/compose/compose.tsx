@@ -15,6 +15,7 @@ import { facts } from '../../shell/facts.ts'
 import { useLoad } from '../../shell/load.ts'
 import { go, query } from '../../shell/router.ts'
 import { mode } from '../../shell/session.ts'
+import { rich, t } from '../../shell/text.ts'
 import type { Channel } from '../messages/channels.ts'
 import { Stopped } from '../messages/stopped.tsx'
 import { bound, ChannelTabs, ContentFields, MoreFields } from './content-fields.tsx'
@@ -26,9 +27,9 @@ function Compose() {
   const from = query.value.get('from')
   return (
     <>
-      <PageHead title="New message">
+      <PageHead title={t('New message')}>
         <LinkButton icon="bulks" to="/bulks/new">
-          Send to many
+          {t('Send to many')}
         </LinkButton>
       </PageHead>
       {from ? <Again id={from} /> : <Form initial={fromAddress()} />}
@@ -103,8 +104,8 @@ function Form({ initial }: { initial: Draft }) {
         <EstimateCard estimate={estimate} onText={(text) => set({ text })} />
         {error !== undefined && <ErrorBox error={error} />}
         <Button kind="primary" type="submit" busy={isBusy}>
-          {draft.at === '' ? 'Send' : 'Schedule'}
-          {mode.value === 'test' && ' test message'}
+          {draft.at === '' ? t('Send') : t('Schedule')}
+          {mode.value === 'test' && t(' test message')}
         </Button>
       </div>
     </form>
@@ -136,12 +137,14 @@ function Recipient({
   useEffect(() => element.current?.focus(), [])
   return (
     <Field
-      label="Recipient"
+      label={t('Recipient')}
       hint={
         <>
           {isMail
-            ? 'The name of a contact, or one address or several, separated by commas.'
-            : 'The name of a contact, or a phone number with + and country code, such as +14155550100.'}
+            ? t('The name of a contact, or one address or several, separated by commas.')
+            : t(
+                'The name of a contact, or a phone number with + and country code, such as +14155550100.',
+              )}
           <SandboxHint channel={channel} />
         </>
       }
@@ -173,16 +176,17 @@ export function SandboxHint({ channel }: { channel: Channel }) {
   if (mode.value !== 'test' && facts.carried.includes(channel)) return null
   const [delivered, other] =
     channel === 'email'
-      ? ['delivered@sandbox.svc', ' is delivered, bounced@sandbox.svc bounces.']
-      : ['+15005550006', ' is delivered, +15005550008 replies, +15005550007 fails.']
+      ? ['delivered@sandbox.svc', t(' is delivered, bounced@sandbox.svc bounces.')]
+      : ['+15005550006', t(' is delivered, +15005550008 replies, +15005550007 fails.')]
   return (
     <>
-      {' '}
-      The sandbox takes the message, so that no {channel === 'email' ? 'mailbox' : 'phone'} gets it:{' '}
-      {delivered}
-      {other}
+      {rich(' The sandbox takes the message, so that no {value} gets it: {delivered}{other}', {
+        value: channel === 'email' ? t('mailbox') : t('phone'),
+        delivered,
+        other,
+      })}
     </>
   )
 }
 
-export default { title: 'New message', Page: Compose }
+export default { title: t('New message'), Page: Compose }

@@ -2,6 +2,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { Field, Select, Tabs, TextArea, TextInput } from '../../parts/index.ts'
 import { facts } from '../../shell/facts.ts'
 import { number } from '../../shell/format.ts'
+import { t } from '../../shell/text.ts'
 import { SENT_CHANNELS } from '../messages/channels.ts'
 import { timeZone } from '../messages/schedule.ts'
 import type { Attachment, Draft } from './draft.ts'
@@ -27,7 +28,7 @@ export function bound({ draft, set, errorOf }: Editing, name: TextField, ...path
 export function ChannelTabs({ draft, set, isBulk }: Editing & { isBulk?: boolean }) {
   return (
     <Tabs
-      label="Channel"
+      label={t('Channel')}
       tabs={SENT_CHANNELS.filter(([channel]) => !isBulk || channel !== 'voice')}
       current={draft.channel}
       onChoose={(channel) => set({ channel: channel as Draft['channel'], form: 'text' })}
@@ -39,10 +40,10 @@ export function ChannelTabs({ draft, set, isBulk }: Editing & { isBulk?: boolean
 export function ContentFields({ isBulk = false, ...editing }: Editing & { isBulk?: boolean }) {
   const { draft } = editing
   const hint = isBulk
-    ? '{{name}} and {{name|fallback}} are filled in for each recipient.'
+    ? t('{{name}} and {{name|fallback}} are filled in for each recipient.')
     : undefined
   const text = (
-    <TextArea label="Text" rows={5} hint={hint} {...bound(editing, 'text', 'content.text')} />
+    <TextArea label={t('Text')} rows={5} hint={hint} {...bound(editing, 'text', 'content.text')} />
   )
   if (draft.channel === 'sms') return text
   if (draft.channel === 'email') return <MailFields {...editing} isBulk={isBulk} hint={hint} />
@@ -52,21 +53,21 @@ export function ContentFields({ isBulk = false, ...editing }: Editing & { isBulk
         <Form
           {...editing}
           options={[
-            ['text', 'Read a text'],
-            ['audio', 'Play a recording'],
+            ['text', t('Read a text')],
+            ['audio', t('Play a recording')],
           ]}
         />
         {draft.form === 'audio' ? (
           <TextInput
-            label="Address of the recording"
+            label={t('Address of the recording')}
             type="url"
             {...bound(editing, 'url', 'content.audio_url')}
           />
         ) : (
           <>
             {text}
-            <TextInput label="Language" {...bound(editing, 'language', 'content.language')} />
-            <TextInput label="Voice" {...bound(editing, 'voice', 'content.voice')} />
+            <TextInput label={t('Language')} {...bound(editing, 'language', 'content.language')} />
+            <TextInput label={t('Voice')} {...bound(editing, 'voice', 'content.voice')} />
           </>
         )}
       </>
@@ -77,26 +78,26 @@ export function ContentFields({ isBulk = false, ...editing }: Editing & { isBulk
       <Form
         {...editing}
         options={[
-          ['text', 'Text'],
-          ['template', 'Template'],
-          ['media', 'Media'],
+          ['text', t('Text')],
+          ['template', t('Template')],
+          ['media', t('Media')],
         ]}
       />
       {draft.form === 'text' && text}
       {draft.form === 'template' && (
         <>
           <TextInput
-            label="Name of the template"
-            hint="As the provider approved it."
+            label={t('Name of the template')}
+            hint={t('As the provider approved it.')}
             {...bound(editing, 'template', 'content.template.name', 'content.template')}
           />
           <TextInput
-            label="Language"
+            label={t('Language')}
             {...bound(editing, 'language', 'content.template.language')}
           />
           <TextArea
-            label="Variables"
-            hint='A JSON object, such as {"1": "Asha"}.'
+            label={t('Variables')}
+            hint={t('A JSON object, such as {"1": "Asha"}.')}
             {...bound(editing, 'variables', 'content.template.variables')}
           />
         </>
@@ -104,16 +105,16 @@ export function ContentFields({ isBulk = false, ...editing }: Editing & { isBulk
       {draft.form === 'media' && (
         <>
           <Select
-            label="Kind"
+            label={t('Kind')}
             options={['image', 'video', 'audio', 'document', 'sticker'].map((one) => [one, one])}
             {...bound(editing, 'media_type', 'content.media.type')}
           />
           <TextInput
-            label="Address of the file"
+            label={t('Address of the file')}
             type="url"
             {...bound(editing, 'url', 'content.media.url')}
           />
-          <TextInput label="Caption" {...bound(editing, 'caption', 'content.media.caption')} />
+          <TextInput label={t('Caption')} {...bound(editing, 'caption', 'content.media.caption')} />
         </>
       )}
     </>
@@ -127,7 +128,7 @@ function Form({
 }: Editing & { options: readonly (readonly [Draft['form'], string])[] }) {
   return (
     <Select
-      label="Content"
+      label={t('Content')}
       value={draft.form}
       options={options}
       onInput={(form) => set({ form: form as Draft['form'] })}
@@ -153,40 +154,42 @@ function MailFields({
     <>
       {!isBulk && (
         <details ref={more}>
-          <summary>Copies, sender address, replies</summary>
+          <summary>{t('Copies, sender address, replies')}</summary>
           <div class="form">
-            <TextInput label="Copy (cc)" {...field('cc')} />
-            <TextInput label="Blind copy (bcc)" {...field('bcc')} />
+            <TextInput label={t('Copy (cc)')} {...field('cc')} />
+            <TextInput label={t('Blind copy (bcc)')} {...field('bcc')} />
             <TextInput
-              label="Sender address"
+              label={t('Sender address')}
               type="email"
-              hint="At a verified domain of the workspace."
+              hint={t('At a verified domain of the workspace.')}
               {...field('from_address')}
             />
-            <TextInput label="Reply to" {...field('reply_to')} />
+            <TextInput label={t('Reply to')} {...field('reply_to')} />
           </div>
         </details>
       )}
-      <TextInput label="Subject" {...field('subject')} />
+      <TextInput label={t('Subject')} {...field('subject')} />
       <TextArea
-        label="HTML"
+        label={t('HTML')}
         rows={7}
         hint={hint}
         {...bound(editing, 'html', 'content.html', 'content')}
       />
       <TextArea
-        label="Plain text"
+        label={t('Plain text')}
         rows={4}
-        hint="For programs that show no HTML. One of the two is required."
+        hint={t('For programs that show no HTML. One of the two is required.')}
         {...bound(editing, 'text', 'content.text')}
       />
       {!isBulk && (
         <Field
-          label="Attachments"
+          label={t('Attachments')}
           hint={
             draft.attachments.length > 0
               ? draft.attachments.map(sizeText).join(', ')
-              : `At most 10 files, ${facts.attachments_max_mb} MB together.`
+              : t('At most 10 files, {attachments_max_mb} MB together.', {
+                  attachments_max_mb: facts.attachments_max_mb,
+                })
           }
           error={errorOf('content.attachments')}
         >
@@ -207,7 +210,10 @@ function MailFields({
 }
 
 function sizeText({ filename, content }: Attachment): string {
-  return `${filename} (${number(Math.floor((content.length * 3) / 4))} bytes)`
+  return t('{filename} ({number} bytes)', {
+    filename,
+    number: number(Math.floor((content.length * 3) / 4)),
+  })
 }
 
 function attachmentOf(file: File): Promise<Attachment> {
@@ -228,19 +234,21 @@ export function MoreFields(editing: Editing) {
   return (
     <>
       <TextInput
-        label={editing.draft.channel === 'email' ? 'Name of the sender' : 'Sender'}
-        hint="Empty: the sender of the workspace or of the provider."
+        label={editing.draft.channel === 'email' ? t('Name of the sender') : t('Sender')}
+        hint={t('Empty: the sender of the workspace or of the provider.')}
         {...bound(editing, 'from', 'from')}
       />
       <TextInput
-        label="Send at"
+        label={t('Send at')}
         type="datetime-local"
-        hint={`Empty: now. In your time zone, ${timeZone()}; at most 35 days ahead.`}
+        hint={t('Empty: now. In your time zone, {timeZone}; at most 35 days ahead.', {
+          timeZone: timeZone(),
+        })}
         {...bound(editing, 'at', 'scheduled_at')}
       />
       <TextArea
-        label="Metadata"
-        hint='A JSON object, such as {"order_id": "A1"}. Webhooks contain it.'
+        label={t('Metadata')}
+        hint={t('A JSON object, such as {"order_id": "A1"}. Webhooks contain it.')}
         {...bound(editing, 'metadata', 'metadata')}
       />
     </>

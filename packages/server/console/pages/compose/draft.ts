@@ -1,4 +1,5 @@
 import type { MessagesEstimateBody, MessagesSendBody } from '@svc/client'
+import { t } from '../../shell/text.ts'
 import { plainPhone } from '../contacts/plain-phone.ts'
 import type { Channel } from '../messages/channels.ts'
 import type { AnyContent } from '../messages/content.tsx'
@@ -98,7 +99,7 @@ export function objectIn(text: string, path: string, faults: Fault[]): object | 
   } catch {
     // The same fault as for another value.
   }
-  faults.push({ path, message: 'This must be a JSON object, such as {"order_id": "A1"}' })
+  faults.push({ path, message: t('This must be a JSON object, such as {"order_id": "A1"}') })
   return undefined
 }
 

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { Button, Facts, Money } from '../../parts/index.ts'
 import { api, dataKey, errorText, isInFields } from '../../shell/api.ts'
 import { number } from '../../shell/format.ts'
+import { rich, t } from '../../shell/text.ts'
 import type { EstimateBody } from './draft.ts'
 
 /** Estimates of one message, and of bulks, which have a limit of 60 in 5 minutes. */
@@ -41,9 +42,9 @@ export function useEstimate(body: EstimateBody | null): Estimate {
 }
 
 const REASONS = {
-  account_frozen: 'The workspace is frozen. Ask the operator of the service.',
-  insufficient_credits: 'The credits do not suffice.',
-  daily_limit: 'The daily limit would be exceeded.',
+  account_frozen: t('The workspace is frozen. Ask the operator of the service.'),
+  insufficient_credits: t('The credits do not suffice.'),
+  daily_limit: t('The daily limit would be exceeded.'),
 }
 
 /** The price and the segments of a request while it is written. */
@@ -59,11 +60,11 @@ export function EstimateCard({
   const isOne = data?.recipients === 1
   return (
     <section class="card" aria-live="polite">
-      <h2>Estimate</h2>
+      <h2>{t('Estimate')}</h2>
       {!data && (
         <p class="muted">
           {error === undefined || isInFields(error)
-            ? 'Recipient and content give the price.'
+            ? t('Recipient and content give the price.')
             : errorText(error)}
         </p>
       )}
@@ -71,21 +72,28 @@ export function EstimateCard({
         <>
           <Facts
             of={{
-              Price: <Money credits={data.credits_needed} />,
-              'Balance after': <Money credits={data.credits_balance - data.credits_needed} />,
-              Recipients: isOne ? null : `${number(data.sendable)} of ${number(data.recipients)}`,
-              Segments: first?.segments && `${first.segments}, ${first.encoding}`,
-              Characters: isOne ? first?.characters : null,
+              [t('Price')]: <Money credits={data.credits_needed} />,
+              [t('Balance after')]: <Money credits={data.credits_balance - data.credits_needed} />,
+              [t('Recipients')]: isOne
+                ? null
+                : t('{sendable} of {recipients}', {
+                    sendable: number(data.sendable),
+                    recipients: number(data.recipients),
+                  }),
+              [t('Segments')]: first?.segments && `${first.segments}, ${first.encoding}`,
+              [t('Characters')]: isOne ? first?.characters : null,
             }}
           />
           {data.block_reason && <p class="bad">{REASONS[data.block_reason]}</p>}
           {isOne && first?.block_reason && (
-            <p class="bad">Not sendable: {first.block_reason.replaceAll('_', ' ')}</p>
+            <p class="bad">
+              {rich('Not sendable: {value}', { value: first.block_reason.replaceAll('_', ' ') })}
+            </p>
           )}
           {first && <Unusual characters={first.non_gsm_characters} />}
           {isOne && first?.gsm7_suggestion && onText && (
             <Button onClick={() => onText(first.gsm7_suggestion?.text ?? '')}>
-              Use GSM-7 letters ({first.gsm7_suggestion.segments})
+              {rich('Use GSM-7 letters ({segments})', { segments: first.gsm7_suggestion.segments })}
             </Button>
           )}
         </>
@@ -102,14 +110,17 @@ function Unusual({ characters }: { characters: readonly { char: string }[] }) {
   const different = [...new Set(characters.map(({ char }) => char))]
   if (different.length === 0) return null
   if (different.length > UNUSUAL_MAX) {
-    return <p>This text needs UCS-2, with fewer characters in a segment.</p>
+    return <p>{t('This text needs UCS-2, with fewer characters in a segment.')}</p>
   }
   return (
     <p>
-      These characters need UCS-2, with fewer characters in a segment:{' '}
-      <code>
-        <bdi>{different.join(' ')}</bdi>
-      </code>
+      {rich('These characters need UCS-2, with fewer characters in a segment: {code}', {
+        code: (
+          <code>
+            <bdi>{different.join(' ')}</bdi>
+          </code>
+        ),
+      })}
     </p>
   )
 }

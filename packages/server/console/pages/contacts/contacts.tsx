@@ -27,16 +27,17 @@ import { useLoad } from '../../shell/load.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { filtersOf, go, query, setQuery } from '../../shell/router.ts'
 import { choiceHeaders, may } from '../../shell/session.ts'
+import { rich, t } from '../../shell/text.ts'
 import { CHANNELS, channelName } from '../messages/channels.ts'
 import { Import } from './import.tsx'
 import { plainPhone } from './plain-phone.ts'
 
 const COLUMNS: readonly Column<Contact>[] = [
-  { name: 'Name', kind: 'main', value: ({ name }) => name ?? 'No name' },
-  { name: 'Phone', value: ({ phone }) => phone },
-  { name: 'E-mail', value: ({ email }) => email },
+  { name: t('Name'), kind: 'main', value: ({ name }) => name ?? t('No name') },
+  { name: t('Phone'), value: ({ phone }) => phone },
+  { name: t('E-mail'), value: ({ email }) => email },
   {
-    name: 'Tags',
+    name: t('Tags'),
     value: ({ tags }) => (
       <span class="tags">
         {tags.map((tag) => (
@@ -47,7 +48,7 @@ const COLUMNS: readonly Column<Contact>[] = [
       </span>
     ),
   },
-  { name: 'Changed', value: ({ updated_at }) => <Time at={updated_at} /> },
+  { name: t('Changed'), value: ({ updated_at }) => <Time at={updated_at} /> },
 ]
 
 function Contacts({ params: { id } }: PageProps) {
@@ -67,59 +68,62 @@ function Contacts({ params: { id } }: PageProps) {
     })
     const url = `${base}/api/v1/contacts/export?${part}`
     const response = await fetch(url, { headers: choiceHeaders() })
-    if (!response.ok) throw new Error('The contacts could not be exported.')
+    if (!response.ok) throw new Error(t('The contacts could not be exported.'))
     download('contacts.csv', await response.text())
   }
   return (
     <>
-      <PageHead title="Contacts">
+      <PageHead title={t('Contacts')}>
         <Button icon="download" onClick={exportAll}>
-          Export
+          {t('Export')}
         </Button>
         {may('send') && (
           <>
             <LinkButton icon="upload" to={opened('import')}>
-              Import
+              {t('Import')}
             </LinkButton>
             <LinkButton icon="bulks" to={`/bulks/new?contacts=1&${query.value}`}>
-              Send to these
+              {t('Send to these')}
             </LinkButton>
             <LinkButton kind="primary" icon="plus" to={opened('new')}>
-              Add
+              {t('Add')}
             </LinkButton>
           </>
         )}
       </PageHead>
       <div class="filters">
         <Search
-          placeholder="Search by name, phone, e-mail or own id"
+          placeholder={t('Search by name, phone, e-mail or own id')}
           value={search ?? ''}
           onInput={(text) => setQuery({ search: text })}
         />
         {tag && (
           <Button icon="close" onClick={() => setQuery({ tag: '' })}>
-            Tag: {tag}
+            {rich('Tag: {tag}', { tag })}
           </Button>
         )}
       </div>
       <ListPage
         of={list}
         rowsOf={(answer) => answer.contacts}
-        label="Contacts"
+        label={t('Contacts')}
         columns={COLUMNS}
         keyOf={(one) => one.id}
         to={(one) => opened(one.id)}
         current={id}
         noun="contact"
         empty={
-          <Empty icon="contacts" title={search || tag ? 'No such contacts' : 'No contacts yet'}>
-            <p>People and their addresses, for bulks and names in conversations.</p>
+          <Empty
+            icon="contacts"
+            title={search || tag ? t('No such contacts') : t('No contacts yet')}
+          >
+            <p>{t('People and their addresses, for bulks and names in conversations.')}</p>
           </Empty>
         }
       />
       {id === 'import' && may('send') && <Import onClose={close} onDone={list.reload} />}
       {id === 'new' && (
-        <Drawer title="New contact" onClose={close}>
+        <Drawer title={t('New contact')} onClose={close}>
           <Edit onDone={close} onChange={list.reload} />
         </Drawer>
       )}
@@ -134,9 +138,9 @@ function Details({ id, onClose, onChange }: { id: string; onClose(): void; onCha
   const load = useLoad((signal) => api.contacts.get(id, { signal }), [id])
   async function remove() {
     const isConfirmed = await confirm({
-      title: 'Delete the contact?',
-      text: 'Its messages and suppressions stay.',
-      action: 'Delete',
+      title: t('Delete the contact?'),
+      text: t('Its messages and suppressions stay.'),
+      action: t('Delete'),
       danger: true,
     })
     if (!isConfirmed) return
@@ -145,9 +149,9 @@ function Details({ id, onClose, onChange }: { id: string; onClose(): void; onCha
     onClose()
   }
   return (
-    <Drawer title="Contact" onClose={onClose}>
+    <Drawer title={t('Contact')} onClose={onClose}>
       <LinkButton icon="messages" to={`/people/${id}`}>
-        All messages and consent
+        {t('All messages and consent')}
       </LinkButton>
       <Loaded of={load}>
         {({ contact }) =>
@@ -157,9 +161,10 @@ function Details({ id, onClose, onChange }: { id: string; onClose(): void; onCha
             <Facts
               of={{
                 ...Object.fromEntries(FIELDS.map(([id, label]) => [label, contact[id]])),
-                Tags: contact.tags.map((tag) => <Badge key={tag}>{tag}</Badge>),
-                Unsubscribed: unsubscribedOf(contact).map(channelName).join(', ') || 'no channel',
-                Attributes: <pre>{JSON.stringify(contact.attributes, null, 2)}</pre>,
+                [t('Tags')]: contact.tags.map((tag) => <Badge key={tag}>{tag}</Badge>),
+                [t('Unsubscribed')]:
+                  unsubscribedOf(contact).map(channelName).join(', ') || 'no channel',
+                [t('Attributes')]: <pre>{JSON.stringify(contact.attributes, null, 2)}</pre>,
               }}
             />
           )
@@ -176,12 +181,12 @@ function unsubscribedOf({ subscriptions }: Contact): string[] {
 }
 
 const FIELDS = [
-  ['name', 'Name', ''],
-  ['phone', 'Phone', 'With the country code, such as +255700000001.'],
+  ['name', t('Name'), ''],
+  ['phone', t('Phone'), t('With the country code, such as +255700000001.')],
   ['email', 'E-mail', ''],
-  ['external_id', 'Own id', 'The id of the person in your own system.'],
+  ['external_id', t('Own id'), t('The id of the person in your own system.')],
 ] as const
-const TAGS = ['tags', 'Tags', 'With commas between them.'] as const
+const TAGS = ['tags', t('Tags'), t('With commas between them.')] as const
 
 function Edit({
   contact,
@@ -212,7 +217,7 @@ function Edit({
     try {
       values = JSON.parse(attributes || '{}')
     } catch {
-      setFault('Attributes are a JSON object, such as {"city": "Dar es Salaam"}.')
+      setFault(t('Attributes are a JSON object, such as {"city": "Dar es Salaam"}.'))
       return
     }
     const body = {
@@ -228,22 +233,22 @@ function Edit({
     }
     if (contact) await api.contacts.update(contact.id, body)
     else await api.contacts.create(body)
-    toast('Saved')
+    toast(t('Saved'))
     onChange()
     onDone()
   }
   return (
     <Form
-      action="Save"
+      action={t('Save')}
       onSubmit={save}
       more={
         contact && (
           <>
             <Button kind="danger" icon="trash" onClick={() => onDelete?.()}>
-              Delete
+              {t('Delete')}
             </Button>
             <LinkButton icon="compose" to={`/compose?${to}`}>
-              Send message
+              {t('Send message')}
             </LinkButton>
           </>
         )
@@ -263,17 +268,17 @@ function Edit({
             />
           ))}
           <Checks
-            label="Unsubscribed from"
+            label={t('Unsubscribed from')}
             options={CHANNELS}
             chosen={unsubscribed}
             onChange={setUnsubscribed}
           />
           <TextArea
-            label="Attributes"
+            label={t('Attributes')}
             rows={4}
             value={attributes}
             error={fault ?? fieldError(error, 'attributes')}
-            hint="JSON. Bulks fill them into placeholders."
+            hint={t('JSON. Bulks fill them into placeholders.')}
             onInput={setAttributes}
           />
         </>
@@ -282,4 +287,4 @@ function Edit({
   )
 }
 
-export default { title: 'Contacts', Page: Contacts }
+export default { title: t('Contacts'), Page: Contacts }

@@ -8,6 +8,7 @@ import { Button, Drawer, ErrorBox, Facts, Field, Table, TextInput } from '../../
 import { fieldError, inWords } from '../../shell/api.ts'
 import { count, number, tableWords } from '../../shell/format.ts'
 import { ownApi } from '../../shell/own-api.ts'
+import { rich, t } from '../../shell/text.ts'
 
 /** Below the limits of a request: 10,000 contacts and 4 MiB. */
 const ROWS_PER_REQUEST = 1_000
@@ -130,22 +131,26 @@ export function Import({ onClose, onDone }: { onClose(): void; onDone(): void })
   const countryError = fieldError(error, 'default_country')
   return (
     <Drawer
-      title="Import contacts"
+      title={t('Import contacts')}
       onClose={close}
       actions={
         preview?.fault === null &&
         good.length > 0 &&
         !isDone && (
           <Button kind="primary" icon="upload" busy={isRunning} onClick={() => void run()}>
-            {progress && !isRunning ? 'Continue' : `Import ${count(good.length, 'row')}`}
+            {progress && !isRunning
+              ? t('Continue')
+              : t('Import {length}', { length: count(good.length, 'row') })}
           </Button>
         )
       }
     >
       <div class="form">
         <Field
-          label="CSV file"
-          hint="The export of a spreadsheet or of an address book, with a header row. Columns with unknown headings become attributes. A contact that exists is updated."
+          label={t('CSV file')}
+          hint={t(
+            'The export of a spreadsheet or of an address book, with a header row. Columns with unknown headings become attributes. A contact that exists is updated.',
+          )}
         >
           {(control) => (
             <input
@@ -159,8 +164,8 @@ export function Import({ onClose, onDone }: { onClose(): void; onDone(): void })
         </Field>
         {!progress && (
           <TextInput
-            label="Country of numbers without a country code"
-            hint="Two letters, such as DE. Without it these rows are rejected."
+            label={t('Country of numbers without a country code')}
+            hint={t('Two letters, such as DE. Without it these rows are rejected.')}
             autocomplete="country"
             value={country}
             error={countryError}
@@ -170,25 +175,28 @@ export function Import({ onClose, onDone }: { onClose(): void; onDone(): void })
         {error !== undefined && !countryError && <ErrorBox error={error} />}
         {file && isCountry && !preview && error === undefined && (
           <p class="muted" role="status">
-            The service reads the file …
+            {t('The service reads the file …')}
           </p>
         )}
         {preview && (
           <>
             {preview.fault !== null && <ErrorBox error={new Error(preview.fault)} />}
             {progress && (
-              <progress max={good.length} value={progress.done} aria-label="Imported rows" />
+              <progress max={good.length} value={progress.done} aria-label={t('Imported rows')} />
             )}
             <div role="status">
               <Facts
                 of={{
-                  Rows: progress
-                    ? `${number(progress.done)} of ${number(good.length)}`
+                  [t('Rows')]: progress
+                    ? t('{done} of {length}', {
+                        done: number(progress.done),
+                        length: number(good.length),
+                      })
                     : `${number(preview.rows.length)} (${tableWords(preview.file)})`,
-                  [progress ? 'Created' : 'To create']: number(counts.created),
-                  [progress ? 'Updated' : 'To update']: number(counts.updated),
-                  Unchanged: number(counts.unchanged),
-                  Rejected: number(refused.length),
+                  [progress ? t('Created') : t('To create')]: number(counts.created),
+                  [progress ? t('Updated') : t('To update')]: number(counts.updated),
+                  [t('Unchanged')]: number(counts.unchanged),
+                  [t('Rejected')]: number(refused.length),
                 }}
               />
             </div>
@@ -197,13 +205,16 @@ export function Import({ onClose, onDone }: { onClose(): void; onDone(): void })
                 <ul class="small">
                   {refused.slice(0, SHOWN).map(([[line, cells], reason]) => (
                     <li key={line}>
-                      Line {line}: {reason}{' '}
-                      <small>({cells.filter(Boolean).join(', ').slice(0, 100)})</small>
+                      {rich('Line {line}: {reason} {small}', {
+                        line,
+                        reason,
+                        small: <small>({cells.filter(Boolean).join(', ').slice(0, 100)})</small>,
+                      })}
                     </li>
                   ))}
                 </ul>
                 <Button icon="download" onClick={() => save(preview, refused)}>
-                  Rejected rows as CSV
+                  {t('Rejected rows as CSV')}
                 </Button>
               </>
             )}
@@ -224,12 +235,12 @@ function save({ file }: ContactsPreview, rejected: Progress['rejected']): void {
 }
 
 const COLUMNS = [
-  { name: 'Column', kind: 'main' as const, value: ({ name }: Mapped) => name },
-  { name: 'Becomes', value: ({ field }: Mapped) => meaningOf(field) },
-  { name: 'First rows', value: ({ examples }: Mapped) => examples.join(' | ') || '–' },
+  { name: t('Column'), kind: 'main' as const, value: ({ name }: Mapped) => name },
+  { name: t('Becomes'), value: ({ field }: Mapped) => meaningOf(field) },
+  { name: t('First rows'), value: ({ examples }: Mapped) => examples.join(' | ') || '–' },
 ]
 
-const CONTACTS = ['Name', 'Phone', 'Email'].map((name) => ({
+const CONTACTS = [t('Name'), t('Phone'), t('Email')].map((name) => ({
   name,
   value: ([, , contact]: Row) =>
     `${(contact as Record<string, unknown>)[name.toLowerCase()] ?? '–'}`,
@@ -245,17 +256,17 @@ function Mapping({ file, warnings, rows }: ContactsPreview) {
           {text}
         </p>
       ))}
-      <h3>What the columns become</h3>
+      <h3>{t('What the columns become')}</h3>
       <Table
-        label="Columns"
+        label={t('Columns')}
         columns={COLUMNS}
         rows={file.columns.filter(({ field, examples }) => field !== 'ignored' || examples[0])}
         keyOf={({ name, field }) => name + field}
       />
-      <h3>The first contacts</h3>
+      <h3>{t('The first contacts')}</h3>
       <Table
-        label="Preview"
-        columns={[{ name: 'Line', value: ([line]: Row) => line }, ...CONTACTS]}
+        label={t('Preview')}
+        columns={[{ name: t('Line'), value: ([line]: Row) => line }, ...CONTACTS]}
         rows={rows.slice(0, SHOWN)}
         keyOf={([line]) => `${line}`}
       />

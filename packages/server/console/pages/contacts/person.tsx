@@ -20,6 +20,7 @@ import { ownApi } from '../../shell/own-api.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { filtersOf, hrefOf, query, setQuery } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
+import { rich, t } from '../../shell/text.ts'
 import { CHANNELS, channelName } from '../messages/channels.ts'
 import { summaryOf } from '../messages/content.tsx'
 import { statusOf } from '../messages/schedule.ts'
@@ -55,9 +56,9 @@ function PersonPage({ params: { id = '' } }: PageProps) {
     <Loaded of={load}>
       {(person) => (
         <>
-          <PageHead title={nameOf(person.contact)} text="Everything about this contact">
+          <PageHead title={nameOf(person.contact)} text={t('Everything about this contact')}>
             <LinkButton icon="contacts" to={`/contacts/${id}`}>
-              {may('send') ? 'Edit' : 'Contacts'}
+              {may('send') ? t('Edit') : t('Contacts')}
             </LinkButton>
             {may('send') && (
               <LinkButton
@@ -65,7 +66,7 @@ function PersonPage({ params: { id = '' } }: PageProps) {
                 icon="compose"
                 to={`/compose?${writingTo(person.contact)}`}
               >
-                Send message
+                {t('Send message')}
               </LinkButton>
             )}
           </PageHead>
@@ -80,14 +81,14 @@ function PersonPage({ params: { id = '' } }: PageProps) {
   )
 }
 
-const nameOf = ({ name, phone, email }: Contact) => name ?? phone ?? email ?? 'Contact'
+const nameOf = ({ name, phone, email }: Contact) => name ?? phone ?? email ?? t('Contact')
 
 const writingTo = ({ phone, email }: Contact) =>
   new URLSearchParams(phone ? { to: phone } : { channel: 'email', to: email ?? '' })
 
 const ZONE_SOURCES = {
-  contact: 'its attribute time_zone',
-  country: 'the country of the number',
+  contact: t('its attribute time_zone'),
+  country: t('the country of the number'),
   workspace: 'the workspace',
 } as const
 
@@ -96,13 +97,13 @@ function Who({ contact, zone: { time_zone, source } }: Person) {
   const clock = new Intl.DateTimeFormat('en', { timeStyle: 'short', timeZone: time_zone })
   return (
     <section class="card">
-      <h2>Contact</h2>
+      <h2>{t('Contact')}</h2>
       <Facts
         of={{
-          Phone: phone,
-          'E-mail': email,
-          'Own id': external_id,
-          Tags: tags.length > 0 && (
+          [t('Phone')]: phone,
+          [t('E-mail')]: email,
+          [t('Own id')]: external_id,
+          [t('Tags')]: tags.length > 0 && (
             <span class="tags">
               {tags.map((tag) => (
                 <a
@@ -115,11 +116,11 @@ function Who({ contact, zone: { time_zone, source } }: Person) {
               ))}
             </span>
           ),
-          'Local time': (
+          [t('Local time')]: (
             <>
               {clock.format(new Date())}{' '}
               <small>
-                {time_zone}, from {ZONE_SOURCES[source]}
+                {rich('{time_zone}, from {value}', { time_zone, value: ZONE_SOURCES[source] })}
               </small>
             </>
           ),
@@ -129,8 +130,8 @@ function Who({ contact, zone: { time_zone, source } }: Person) {
               typeof value === 'object' ? <code>{JSON.stringify(value)}</code> : String(value),
             ]),
           ),
-          Added: <Time at={created_at} />,
-          Changed: updated_at !== created_at && <Time at={updated_at} />,
+          [t('Added')]: <Time at={created_at} />,
+          [t('Changed')]: updated_at !== created_at && <Time at={updated_at} />,
         }}
       />
     </section>
@@ -156,23 +157,27 @@ function consentOf({ contact, suppressions }: Person): ChannelConsent[] {
 }
 
 const CONSENT: readonly Column<ChannelConsent>[] = [
-  { name: 'Channel', kind: 'main', value: ({ name }) => name },
+  { name: t('Channel'), kind: 'main', value: ({ name }) => name },
   {
-    name: 'Messages',
+    name: t('Messages'),
     value: ({ address, state, suppression }) => {
       if (suppression) {
         return (
           <>
-            <Badge tone="bad">none: {reasonName(suppression.reason)}</Badge>
+            <Badge tone="bad">
+              {rich('none: {reason}', { reason: reasonName(suppression.reason) })}
+            </Badge>
             <small class="line">
               <Time at={suppression.created_at} />, <Cause of={suppression} />
             </small>
           </>
         )
       }
-      if (state === 'unsubscribed') return <Badge tone="bad">none: unsubscribed</Badge>
-      if (address === null) return <span class="muted">no address</span>
-      return <Badge tone="good">{state === 'subscribed' ? 'subscribed' : 'not refused'}</Badge>
+      if (state === 'unsubscribed') return <Badge tone="bad">{t('none: unsubscribed')}</Badge>
+      if (address === null) return <span class="muted">{t('no address')}</span>
+      return (
+        <Badge tone="good">{state === 'subscribed' ? t('subscribed') : t('not refused')}</Badge>
+      )
     },
   },
 ]
@@ -185,22 +190,22 @@ function Cause({
 }) {
   if (!received_id) return <>{CAUSES[reason]}</>
   const thread = `/received/${channel}/${encodeURIComponent(address)}`
-  return <a href={hrefOf(thread)}>by a reply</a>
+  return <a href={hrefOf(thread)}>{t('by a reply')}</a>
 }
 
 const CAUSES: Record<Suppression['reason'], string> = {
-  opt_out: 'by the person, or with the contact',
-  bounce: 'the address took no message',
-  complaint: 'a message was reported as unwanted',
-  manual: 'by a member or a program',
+  opt_out: t('by the person, or with the contact'),
+  bounce: t('the address took no message'),
+  complaint: t('a message was reported as unwanted'),
+  manual: t('by a member or a program'),
 }
 
 function Consent(person: Person) {
   return (
     <section class="card">
-      <h2>Consent</h2>
+      <h2>{t('Consent')}</h2>
       <Table
-        label="Consent by channel"
+        label={t('Consent by channel')}
         columns={CONSENT}
         rows={consentOf(person)}
         keyOf={({ channel }) => channel}
@@ -210,18 +215,18 @@ function Consent(person: Person) {
 }
 
 const KINDS = [
-  ['', 'All'],
-  ['message', 'Sent'],
-  ['received', 'Received'],
-  ['verification', 'Codes'],
+  ['', t('All')],
+  ['message', t('Sent')],
+  ['received', t('Received')],
+  ['verification', t('Codes')],
 ] as const
 
 const HISTORY: readonly Column<Entry>[] = [
-  { name: 'What', kind: 'main', value: whatOf },
-  { name: 'Content', kind: 'wide', value: contentOf },
-  { name: 'Channel', value: (entry) => channelName(rowOf(entry).channel) },
-  { name: 'Status', value: stateOf },
-  { name: 'When', value: (entry) => <Time at={rowOf(entry).created_at} /> },
+  { name: t('What'), kind: 'main', value: whatOf },
+  { name: t('Content'), kind: 'wide', value: contentOf },
+  { name: t('Channel'), value: (entry) => channelName(rowOf(entry).channel) },
+  { name: t('Status'), value: stateOf },
+  { name: t('When'), value: (entry) => <Time at={rowOf(entry).created_at} /> },
 ]
 
 /** What all kinds have. */
@@ -231,15 +236,15 @@ function rowOf(entry: Entry): { id: string; channel: string; created_at: string 
 }
 
 function whatOf(entry: Entry): string {
-  if (entry.kind === 'received') return 'Received'
-  if (entry.kind === 'verification') return 'One-time code'
-  if (!entry.bulk) return 'Sent'
-  return entry.bulk.broadcast_id ? 'Sent by a broadcast' : 'Sent by a bulk'
+  if (entry.kind === 'received') return t('Received')
+  if (entry.kind === 'verification') return t('One-time code')
+  if (!entry.bulk) return t('Sent')
+  return entry.bulk.broadcast_id ? t('Sent by a broadcast') : t('Sent by a bulk')
 }
 
 function contentOf(entry: Entry) {
-  if (entry.kind === 'verification') return `to ${entry.verification.to}`
-  if (entry.kind === 'received') return entry.received.content.text ?? 'Media'
+  if (entry.kind === 'verification') return t('to {to}', { to: entry.verification.to })
+  if (entry.kind === 'received') return entry.received.content.text ?? t('Media')
   const { message, bulk } = entry
   return (
     <>
@@ -254,7 +259,11 @@ function stateOf(entry: Entry) {
   if (entry.kind === 'received') {
     const { keyword } = entry.received
     return (
-      keyword && <Badge tone={keyword === 'stop' ? 'bad' : 'plain'}>acted on as {keyword}</Badge>
+      keyword && (
+        <Badge tone={keyword === 'stop' ? 'bad' : 'plain'}>
+          {rich('acted on as {keyword}', { keyword })}
+        </Badge>
+      )
     )
   }
   const status = statusOf(entry.message)
@@ -293,11 +302,11 @@ function History({ id, contact: { phone, email } }: { id: string; contact: Conta
       ) && !filter.after,
   })
   return (
-    <section class="card" aria-label="History">
+    <section class="card" aria-label={t('History')}>
       <div class="filters">
-        <h2>History</h2>
+        <h2>{t('History')}</h2>
         <Tabs
-          label="Kind"
+          label={t('Kind')}
           tabs={KINDS}
           current={filter.kind ?? ''}
           onChoose={(kind) => setQuery({ kind })}
@@ -313,15 +322,15 @@ function History({ id, contact: { phone, email } }: { id: string; contact: Conta
           <>
             {entries.length > 0 ? (
               <Table
-                label="History"
+                label={t('History')}
                 columns={HISTORY}
                 rows={entries}
                 keyOf={(entry) => rowOf(entry).id}
                 to={placeOf}
               />
             ) : (
-              <Empty icon="messages" title="Nothing here yet">
-                <p>Messages to and from the addresses of this contact appear here.</p>
+              <Empty icon="messages" title={t('Nothing here yet')}>
+                <p>{t('Messages to and from the addresses of this contact appear here.')}</p>
               </Empty>
             )}
             <Pager next={next_after} noun="entry" plural="entries" />
@@ -332,4 +341,4 @@ function History({ id, contact: { phone, email } }: { id: string; contact: Conta
   )
 }
 
-export default { title: 'Contact', Page: PersonPage }
+export default { title: t('Contact'), Page: PersonPage }

@@ -25,6 +25,7 @@ import { ownApi } from '../../shell/own-api.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { hrefOf, query, setQuery } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
+import { rich, t } from '../../shell/text.ts'
 import { TYPES, WhyCredits } from './spending.tsx'
 import { Statement } from './statement.tsx'
 
@@ -48,14 +49,14 @@ interface Spending {
 
 const COLUMNS: readonly Column<Transaction>[] = [
   {
-    name: 'Change',
+    name: t('Change'),
     kind: 'main',
     value: ({ type, description, reference }) => (
       <>
         {reference.type === 'message' && may('read') ? (
           <a href={hrefOf(`/messages/${reference.id}`)}>{TYPES[type] ?? type}</a>
         ) : reference.type === 'bulk' && may('read') ? (
-          <a href={hrefOf(`/bulks/${reference.id}`)}>Bulk</a>
+          <a href={hrefOf(`/bulks/${reference.id}`)}>{t('Bulk')}</a>
         ) : (
           (TYPES[type] ?? type)
         )}
@@ -63,10 +64,10 @@ const COLUMNS: readonly Column<Transaction>[] = [
       </>
     ),
   },
-  { name: 'Time', value: ({ created_at }) => <Time at={created_at} /> },
-  { name: 'Credits', kind: 'number', value: (one) => <Money credits={one.credits} signed /> },
+  { name: t('Time'), value: ({ created_at }) => <Time at={created_at} /> },
+  { name: t('Credits'), kind: 'number', value: (one) => <Money credits={one.credits} signed /> },
   {
-    name: 'Balance after',
+    name: t('Balance after'),
     kind: 'number',
     value: ({ balance_after }) => <Money credits={balance_after} />,
   },
@@ -79,15 +80,15 @@ const RELOAD_EVERY_MS = 5_000
 const PAYMENT_EVERY_MS = 3_000
 
 const VIEWS = [
-  ['', 'Balance'],
-  ['why', 'Where credits went'],
-  ['statement', 'Statement'],
+  ['', t('Balance')],
+  ['why', t('Where credits went')],
+  ['statement', t('Statement')],
 ] as const
 
 function Credits({ params: { view = '' } }: PageProps) {
   return (
     <>
-      <nav class="views" aria-label="Credits">
+      <nav class="views" aria-label={t('Credits')}>
         {VIEWS.map(([id, name]) => (
           <a
             key={id}
@@ -131,57 +132,69 @@ function Balance() {
   const low = account.data?.low_balance
   return (
     <>
-      <PageHead title="Credits">
+      <PageHead title={t('Credits')}>
         {may('bill') && (
           <Button kind="primary" icon="plus" onClick={() => setOpen('buy')}>
-            Buy credits
+            {t('Buy credits')}
           </Button>
         )}
       </PageHead>
       <div class="stack">
         {query.value.has('paid') && <Paid purchases={purchases} onPaid={reload} />}
         {spending.data?.is_frozen && (
-          <p class="mode-note">The account is frozen: no credits can be spent. Ask the operator.</p>
+          <p class="mode-note">
+            {t('The account is frozen: no credits can be spent. Ask the operator.')}
+          </p>
         )}
         <Loaded of={account}>
           {({ credits_balance, credits_held }) => (
             <section class="cards">
               <div class="card">
-                <h2>Balance</h2>
+                <h2>{t('Balance')}</h2>
                 <p class="figure">
                   <Money credits={credits_balance} />
                 </p>
-                {credits_held > 0 && <small>{credits(credits_held)} are reserved for calls</small>}
+                {credits_held > 0 && (
+                  <small>
+                    {rich('{credits_held} are reserved for calls', {
+                      credits_held: credits(credits_held),
+                    })}
+                  </small>
+                )}
               </div>
               <div class="card">
-                <h2>Debits today (UTC)</h2>
+                <h2>{t('Debits today (UTC)')}</h2>
                 <p class="figure">
                   {spending.data ? <Money credits={spending.data.spent_today} /> : '…'}
                 </p>
                 <small>
-                  Refunds do not lower them.{' '}
-                  {spending.data?.daily_limit == null
-                    ? 'No daily limit.'
-                    : `At most ${credits(spending.data.daily_limit)} a day.`}
+                  {rich('Refunds do not lower them. {value}', {
+                    value:
+                      spending.data?.daily_limit == null
+                        ? t('No daily limit.')
+                        : t('At most {daily_limit} a day.', {
+                            daily_limit: credits(spending.data.daily_limit),
+                          }),
+                  })}
                 </small>
               </div>
               <div class="card">
-                <h2>Low balance</h2>
+                <h2>{t('Low balance')}</h2>
                 <p>
                   {low == null
-                    ? 'The owner gets no warning.'
-                    : `The owner gets an e-mail below ${credits(low)}.`}
+                    ? t('The owner gets no warning.')
+                    : t('The owner gets an e-mail below {low}.', { low: credits(low) })}
                 </p>
-                {may('bill') && <Button onClick={() => setOpen('limit')}>Change</Button>}
+                {may('bill') && <Button onClick={() => setOpen('limit')}>{t('Change')}</Button>}
               </div>
             </section>
           )}
         </Loaded>
         {purchases.data && purchases.data.purchases.length > 0 && (
           <section>
-            <h2 class="section">Purchases</h2>
+            <h2 class="section">{t('Purchases')}</h2>
             <Table
-              label="Purchases"
+              label={t('Purchases')}
               columns={PURCHASES}
               rows={purchases.data.purchases}
               keyOf={({ id }) => id}
@@ -190,14 +203,14 @@ function Balance() {
         )}
         <section>
           <div class="filters">
-            <h2 class="section">Changes of the balance</h2>
+            <h2 class="section">{t('Changes of the balance')}</h2>
             <Select
               bare
-              label="Changes"
+              label={t('Changes')}
               value={isFunding ? 'funding' : ''}
               options={[
-                ['', 'All changes'],
-                ['funding', 'Without messages'],
+                ['', t('All changes')],
+                ['funding', t('Without messages')],
               ]}
               onInput={(only) => setQuery({ only })}
             />
@@ -205,11 +218,11 @@ function Balance() {
           <Loaded of={ledger}>
             {({ transactions, next_after }) =>
               transactions.length === 0 ? (
-                <Empty icon="credits" title="No changes of the balance yet" />
+                <Empty icon="credits" title={t('No changes of the balance yet')} />
               ) : (
                 <>
                   <Table
-                    label="Changes of the balance"
+                    label={t('Changes of the balance')}
                     columns={COLUMNS}
                     rows={transactions}
                     keyOf={({ id }) => id}
@@ -230,19 +243,19 @@ function Balance() {
 }
 
 const PURCHASES: readonly Column<Purchase>[] = [
-  { name: 'Package', kind: 'main', value: ({ package_id }) => package_id },
-  { name: 'Credits', kind: 'number', value: (one) => <Money credits={one.credits} /> },
-  { name: 'Price', kind: 'number', value: ({ amount, currency }) => price(amount, currency) },
+  { name: t('Package'), kind: 'main', value: ({ package_id }) => package_id },
+  { name: t('Credits'), kind: 'number', value: (one) => <Money credits={one.credits} /> },
+  { name: t('Price'), kind: 'number', value: ({ amount, currency }) => price(amount, currency) },
   {
-    name: 'Status',
+    name: t('Status'),
     value: ({ status, in_review, checkout_url }) => (
       <>
-        {in_review ? <Badge tone="warn">in review</Badge> : <StatusBadge status={status} />}{' '}
-        {checkout_url && <a href={checkout_url}>Pay</a>}
+        {in_review ? <Badge tone="warn">{t('in review')}</Badge> : <StatusBadge status={status} />}{' '}
+        {checkout_url && <a href={checkout_url}>{t('Pay')}</a>}
       </>
     ),
   },
-  { name: 'Time', value: ({ created_at }) => <Time at={created_at} /> },
+  { name: t('Time'), value: ({ created_at }) => <Time at={created_at} /> },
 ]
 
 /** The result of a payment, which the payment provider may confirm after the person is back. */
@@ -264,10 +277,10 @@ function Paid({
   return (
     <p class={isPending ? 'mode-note' : 'mode-note good'} role="status">
       {isPending
-        ? 'The credits are added when the payment provider confirms the payment.'
+        ? t('The credits are added when the payment provider confirms the payment.')
         : newest.status === 'paid'
-          ? `Thank you: ${credits(newest.credits)} were added.`
-          : `The purchase is ${newest.status}.`}
+          ? t('Thank you: {credits} were added.', { credits: credits(newest.credits) })
+          : t('The purchase is {status}.', { status: newest.status })}
     </p>
   )
 }
@@ -284,21 +297,24 @@ function Buy({ onClose }: { onClose(): void }) {
     location.assign(checkout_url)
   }
   return (
-    <Dialog title="Buy credits" onClose={onClose}>
+    <Dialog title={t('Buy credits')} onClose={onClose}>
       <Loaded of={load}>
         {({ packages }) =>
           packages.length === 0 ? (
-            <p>No packages are for sale here. Ask the operator for credits.</p>
+            <p>{t('No packages are for sale here. Ask the operator for credits.')}</p>
           ) : (
             <ul class="stack">
-              <li class="small">You pay on the next page.</li>
+              <li class="small">{t('You pay on the next page.')}</li>
               {packages.map((one) => (
                 <li key={one.id} class="package">
                   <div>
                     <h3>{one.name}</h3>
                     <p class="small">
                       {credits(one.credits)}
-                      {one.bonus_credits > 0 && ` and ${credits(one.bonus_credits)} as a bonus`}
+                      {one.bonus_credits > 0 &&
+                        t(' and {bonus_credits} as a bonus', {
+                          bonus_credits: credits(one.bonus_credits),
+                        })}
                       {one.description && `. ${one.description}`}
                     </p>
                   </div>
@@ -327,8 +343,8 @@ function Limit({
   const [limit, setLimit] = useState(value === null ? '' : String(value))
   return (
     <FormDialog
-      title="Warning of a low balance"
-      action="Save"
+      title={t('Warning of a low balance')}
+      action={t('Save')}
       onClose={onClose}
       onSubmit={async () => {
         await api.workspaces.updateAccount({ low_balance: limit === '' ? null : Number(limit) })
@@ -338,12 +354,14 @@ function Limit({
     >
       {(error) => (
         <TextInput
-          label="Credits"
+          label={t('Credits')}
           type="number"
           min="0"
           step="any"
           autofocus
-          hint="Below this balance the owner gets an e-mail, and webhooks get credits.low. Empty: no warning."
+          hint={t(
+            'Below this balance the owner gets an e-mail, and webhooks get credits.low. Empty: no warning.',
+          )}
           error={fieldError(error, 'low_balance')}
           value={limit}
           onInput={setLimit}
@@ -353,4 +371,4 @@ function Limit({
   )
 }
 
-export default { title: 'Credits', Page: Credits }
+export default { title: t('Credits'), Page: Credits }

@@ -15,6 +15,7 @@ import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { hrefOf, query, setQuery } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
+import { rich, t } from '../../shell/text.ts'
 import { channelName } from '../messages/channels.ts'
 
 /** What messages cost, what refunds returned, and what else changed the balance. */
@@ -51,32 +52,32 @@ interface Spending {
 }
 
 const PERIODS = [
-  ['7', 'Last 7 days'],
-  ['30', 'Last 30 days'],
-  ['90', 'Last 90 days'],
+  ['7', t('Last 7 days')],
+  ['30', t('Last 30 days')],
+  ['90', t('Last 90 days')],
 ] as const
 
 /** The kinds of changes of the balance. */
 export const TYPES: Record<string, string> = {
-  purchase: 'Purchase',
-  purchase_adjust: 'Change of a purchase',
-  grant: 'Grant',
-  send: 'Message',
-  refund: 'Refund of a message',
-  hold: 'Reserved for a call',
-  settle: 'Price of a call',
-  void: 'Reservation ended',
-  expire: 'Expired',
-  adjustment: 'Correction',
+  purchase: t('Purchase'),
+  purchase_adjust: t('Change of a purchase'),
+  grant: t('Grant'),
+  send: t('Message'),
+  refund: t('Refund of a message'),
+  hold: t('Reserved for a call'),
+  settle: t('Price of a call'),
+  void: t('Reservation ended'),
+  expire: t('Expired'),
+  adjustment: t('Correction'),
 }
 
 /** The columns of what was spent, returned, and stayed spent. */
 function sidesColumns<Row extends Omit<Sides, 'other'>>(): Column<Row>[] {
   return [
-    { name: 'Spent', kind: 'number', value: ({ spent }) => <Money credits={spent} /> },
-    { name: 'Refunded', kind: 'number', value: ({ refunded }) => <Money credits={refunded} /> },
+    { name: t('Spent'), kind: 'number', value: ({ spent }) => <Money credits={spent} /> },
+    { name: t('Refunded'), kind: 'number', value: ({ refunded }) => <Money credits={refunded} /> },
     {
-      name: 'Net',
+      name: t('Net'),
       kind: 'number',
       value: ({ spent, refunded }) => <Money credits={netOf({ spent, refunded })} />,
     },
@@ -100,11 +101,11 @@ export function WhyCredits() {
   const isNarrowed = day ?? channel ?? key
   return (
     <div class="stack">
-      <PageHead title="Where credits went" />
+      <PageHead title={t('Where credits went')} />
       <div class="filters">
         <Select
           bare
-          label="Period"
+          label={t('Period')}
           value={days}
           options={PERIODS}
           onInput={(one) => setQuery({ days: one, day: undefined })}
@@ -114,11 +115,14 @@ export function WhyCredits() {
             {[
               day && dayName(day),
               channel && channelName(channel),
-              key && `sent with ${nameOf(load.data?.keys.find(({ id }) => id === key))}`,
+              key &&
+                t('sent with {nameOf}', {
+                  nameOf: nameOf(load.data?.keys.find(({ id }) => id === key)),
+                }),
             ]
               .filter(Boolean)
               .join(', ')}{' '}
-            <a href={hrefOf(`/credits/why?days=${days}`)}>Show all</a>
+            <a href={hrefOf(`/credits/why?days=${days}`)}>{t('Show all')}</a>
           </span>
         )}
       </div>
@@ -136,8 +140,8 @@ function Answer({ found }: { found: Spending }) {
   const other = sum(shown.map((one) => one.other))
   if (kinds.length === 0) {
     return (
-      <Empty icon="credits" title="No credits moved here">
-        <p>Messages, refunds and purchases of this choice appear here.</p>
+      <Empty icon="credits" title={t('No credits moved here')}>
+        <p>{t('Messages, refunds and purchases of this choice appear here.')}</p>
       </Empty>
     )
   }
@@ -145,7 +149,9 @@ function Answer({ found }: { found: Spending }) {
     <div class="stack">
       {counted_until && (
         <p class="mode-note">
-          The newest changes are not counted yet: this is the state of {exactTime(counted_until)}.
+          {rich('The newest changes are not counted yet: this is the state of {counted_until}.', {
+            counted_until: exactTime(counted_until),
+          })}
         </p>
       )}
       <section class="cards">
@@ -155,9 +161,12 @@ function Answer({ found }: { found: Spending }) {
         <Lasts of={found.forecast} />
       </section>
       <section class="card">
-        <h2>Credits by day (UTC)</h2>
+        <h2>{t('Credits by day (UTC)')}</h2>
         <Chart
-          label={`Credits: ${number(spent)} spent, ${number(refunded)} refunded`}
+          label={t('Credits: {spent} spent, {refunded} refunded', {
+            spent: number(spent),
+            refunded: number(refunded),
+          })}
           times={days.map((one) => Date.parse(one.day) / 1000)}
           series={[
             { name: 'Spent', colour: '--accent', values: days.map((one) => one.spent) },
@@ -168,16 +177,16 @@ function Answer({ found }: { found: Spending }) {
       {!day && (
         <Group name="By day">
           <Table
-            label="By day"
+            label={t('By day')}
             columns={[
               {
-                name: 'Day (UTC)',
+                name: t('Day (UTC)'),
                 kind: 'main',
                 value: (one) => <a href={narrowed({ day: one.day })}>{dayName(one.day)}</a>,
               },
               ...sidesColumns<Spending['days'][number]>(),
               {
-                name: 'Other changes',
+                name: t('Other changes'),
                 kind: 'number',
                 value: (one) => <Money credits={one.other} signed />,
               },
@@ -190,27 +199,32 @@ function Answer({ found }: { found: Spending }) {
       {causes.length > 0 && (
         <Group name="By bulk and broadcast">
           <Table
-            label="By bulk and broadcast"
+            label={t('By bulk and broadcast')}
             columns={CAUSES}
             rows={causes}
             keyOf={({ cause_id }) => cause_id}
           />
           <p class="small muted">
-            The refunds of a bulk are together, also those of later days.
-            {causes.length === 50 && ' The 50 that cost most are shown.'}
+            {rich('The refunds of a bulk are together, also those of later days.{value}', {
+              value: causes.length === 50 && t(' The 50 that cost most are shown.'),
+            })}
           </p>
         </Group>
       )}
       {channels.length > 0 && (
         <Group name="By channel">
           <Table
-            label="By channel"
+            label={t('By channel')}
             columns={[
               {
-                name: 'Channel',
+                name: t('Channel'),
                 kind: 'main',
                 value: ({ channel }) =>
-                  channel ? <a href={narrowed({ channel })}>{channelName(channel)}</a> : 'Unknown',
+                  channel ? (
+                    <a href={narrowed({ channel })}>{channelName(channel)}</a>
+                  ) : (
+                    t('Unknown')
+                  ),
               },
               ...sidesColumns<Spending['channels'][number]>(),
             ]}
@@ -222,10 +236,10 @@ function Answer({ found }: { found: Spending }) {
       {keys.length > 0 && (
         <Group name="By API key">
           <Table
-            label="By API key"
+            label={t('By API key')}
             columns={[
               {
-                name: 'Sent with',
+                name: t('Sent with'),
                 kind: 'main',
                 value: (one) =>
                   one.id ? <a href={narrowed({ key: one.id })}>{nameOf(one)}</a> : nameOf(one),
@@ -239,12 +253,12 @@ function Answer({ found }: { found: Spending }) {
       )}
       <Group name="By kind">
         <Table
-          label="By kind"
+          label={t('By kind')}
           columns={[
-            { name: 'Change', kind: 'main', value: ({ kind }) => TYPES[kind] ?? kind },
-            { name: 'Number', kind: 'number', value: (one) => number(one.count) },
+            { name: t('Change'), kind: 'main', value: ({ kind }) => TYPES[kind] ?? kind },
+            { name: t('Number'), kind: 'number', value: (one) => number(one.count) },
             {
-              name: 'Credits',
+              name: t('Credits'),
               kind: 'number',
               value: (one) => <Money credits={one.credits} signed />,
             },
@@ -259,19 +273,19 @@ function Answer({ found }: { found: Spending }) {
 
 const CAUSES: readonly Column<Cause>[] = [
   {
-    name: 'Name',
+    name: t('Name'),
     kind: 'main',
     value: ({ cause_type, cause_id, name }) => {
-      const text = name ?? (cause_type === 'bulk' ? 'Bulk' : 'Broadcast')
+      const text = name ?? (cause_type === 'bulk' ? t('Bulk') : t('Broadcast'))
       return may('read') ? <a href={hrefOf(`/${cause_type}s/${cause_id}`)}>{text}</a> : text
     },
   },
   {
-    name: 'Kind',
+    name: t('Kind'),
     value: ({ cause_type, channel }) =>
       `${cause_type}${channel ? `, ${channelName(channel)}` : ''}`,
   },
-  { name: 'Refunds', kind: 'number', value: ({ refunds }) => number(refunds) },
+  { name: t('Refunds'), kind: 'number', value: ({ refunds }) => number(refunds) },
   ...sidesColumns<Cause>(),
 ]
 
@@ -297,24 +311,33 @@ function Card({ name, value, signed }: { name: string; value: number; signed?: b
 
 /** How long the credits last, and from what that follows. */
 function Lasts({ of: { state, per_day = 0, days, until } }: { of: Forecast }) {
-  const pace = `${credits(Number(per_day.toPrecision(3)))} a day on average, over ${count(days, 'complete day')}.`
+  const pace = t('{credits} a day on average, over {days}.', {
+    credits: credits(Number(per_day.toPrecision(3))),
+    days: count(days, 'complete day'),
+  })
   const [figure, reason] = {
-    until: [until ? `until ${dayText(until)}` : '', pace],
-    over_a_year: ['more than a year', pace],
+    until: [until ? t('until {until}', { until: dayText(until) }) : '', pace],
+    over_a_year: [t('more than a year'), pace],
     empty: ['used up', pace],
-    no_spending: ['no end in sight', `Nothing was spent in ${count(days, 'complete day')}.`],
+    no_spending: [
+      t('no end in sight'),
+      t('Nothing was spent in {days}.', { days: count(days, 'complete day') }),
+    ],
     too_little_history: [
-      'not known yet',
-      `A forecast needs 3 complete days; there ${days === 1 ? 'is' : 'are'} ${days}.`,
+      t('not known yet'),
+      t('A forecast needs 3 complete days; there {value} {days}.', {
+        value: days === 1 ? 'is' : 'are',
+        days,
+      }),
     ],
   }[state]
   return (
     <div class="card">
-      <h2>At this pace</h2>
+      <h2>{t('At this pace')}</h2>
       <p class="figure">{figure}</p>
       <p class="small">{reason}</p>
       {(state === 'empty' || state === 'until') && may('bill') && (
-        <LinkButton to="/credits">Balance and purchases</LinkButton>
+        <LinkButton to="/credits">{t('Balance and purchases')}</LinkButton>
       )}
     </div>
   )
@@ -322,7 +345,7 @@ function Lasts({ of: { state, per_day = 0, days, until } }: { of: Forecast }) {
 
 function nameOf(key: { id: string | null; name: string | null } | undefined): string {
   if (!key) return 'one key'
-  return key.id === null ? 'Unknown' : (key.name ?? 'Console')
+  return key.id === null ? t('Unknown') : (key.name ?? t('Console'))
 }
 
 /** The page with one more filter. */

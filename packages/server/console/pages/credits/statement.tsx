@@ -6,6 +6,7 @@ import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { query, setQuery } from '../../shell/router.ts'
 import { session } from '../../shell/session.ts'
+import { rich, t } from '../../shell/text.ts'
 import { dayName, TYPES } from './spending.tsx'
 
 interface Month {
@@ -26,18 +27,18 @@ export function Statement() {
   const name = session.value?.workspaces.find(({ id }) => id === session.value?.workspace_id)?.name
   return (
     <>
-      <PageHead title={`Statement of ${monthName(month)}`} text={name}>
+      <PageHead title={t('Statement of {month}', { month: monthName(month) })} text={name}>
         <Select
           bare
-          label="Month"
+          label={t('Month')}
           value={month}
           options={months.map((one) => [one, monthName(one)])}
           onInput={(one) => setQuery({ month: one })}
         />
         <Button icon="download" disabled={!load.data} onClick={() => load.data && save(load.data)}>
-          CSV
+          {t('CSV')}
         </Button>
-        <Button onClick={() => print()}>Print</Button>
+        <Button onClick={() => print()}>{t('Print')}</Button>
       </PageHead>
       <Loaded of={load}>{(found) => <Lines of={found} />}</Loaded>
     </>
@@ -58,22 +59,28 @@ function Lines({ of: { month, opening, closing, counted_until, lines } }: { of: 
     <>
       {counted_until && (
         <p class="mode-note">
-          The newest changes are not counted yet: this is the state of {exactTime(counted_until)}.
+          {rich('The newest changes are not counted yet: this is the state of {counted_until}.', {
+            counted_until: exactTime(counted_until),
+          })}
         </p>
       )}
       <Table
-        label="Statement"
+        label={t('Statement')}
         columns={[
-          { name: 'Change', kind: 'main', value: (row) => row.name },
-          { name: 'Day (UTC)', value: ({ day }) => day && dayName(day) },
-          { name: 'Number', kind: 'number', value: ({ count }) => count !== null && number(count) },
+          { name: t('Change'), kind: 'main', value: (row) => row.name },
+          { name: t('Day (UTC)'), value: ({ day }) => day && dayName(day) },
           {
-            name: 'Credits',
+            name: t('Number'),
+            kind: 'number',
+            value: ({ count }) => count !== null && number(count),
+          },
+          {
+            name: t('Credits'),
             kind: 'number',
             value: (row) => row.credits !== null && <Money credits={row.credits} signed />,
           },
           {
-            name: 'Balance',
+            name: t('Balance'),
             kind: 'number',
             value: ({ balance }) => <Money credits={balance} />,
           },
@@ -82,7 +89,7 @@ function Lines({ of: { month, opening, closing, counted_until, lines } }: { of: 
         keyOf={({ day, name }) => `${day} ${name}`}
       />
       <p class="small muted">
-        Days are of UTC. Credits that are reserved for calls are not in the balance.
+        {t('Days are of UTC. Credits that are reserved for calls are not in the balance.')}
       </p>
     </>
   )
@@ -104,7 +111,7 @@ function save({ month, opening, closing, lines }: Month) {
     ...rows,
     [null, 'closing', null, null, closing],
   ])
-  download(`credits-${month}.csv`, text)
+  download(t('credits-{month}.csv', { month }), text)
 }
 
 /** The months until now, newest first, as `2026-05`. */

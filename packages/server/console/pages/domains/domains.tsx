@@ -24,6 +24,7 @@ import { useLoad } from '../../shell/load.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { go, query } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
+import { t } from '../../shell/text.ts'
 
 const TONES = { verified: 'good', pending: 'busy', failing: 'warn', failed: 'bad' } as const
 const RECORD_TONES = {
@@ -33,19 +34,19 @@ const RECORD_TONES = {
   missing: 'bad',
 } as const
 const PURPOSES = {
-  dkim: 'Signature (DKIM)',
-  dkim_next: 'Next signature (DKIM)',
-  dmarc: 'Policy (DMARC)',
+  dkim: t('Signature (DKIM)'),
+  dkim_next: t('Next signature (DKIM)'),
+  dmarc: t('Policy (DMARC)'),
 } as const
 
 /** DNS changes take effect minutes later; the service looks for them itself too. */
 const RELOAD_MS = 15_000
 
 const COLUMNS: readonly Column<Domain>[] = [
-  { name: 'Domain', kind: 'main', value: ({ domain }) => domain },
-  { name: 'State', value: ({ status }) => <Badge tone={TONES[status]}>{status}</Badge> },
-  { name: 'Checked', value: ({ checked_at: at }) => (at ? <Time at={at} /> : 'not yet') },
-  { name: 'Added', value: ({ created_at }) => <Time at={created_at} /> },
+  { name: t('Domain'), kind: 'main', value: ({ domain }) => domain },
+  { name: t('State'), value: ({ status }) => <Badge tone={TONES[status]}>{status}</Badge> },
+  { name: t('Checked'), value: ({ checked_at: at }) => (at ? <Time at={at} /> : 'not yet') },
+  { name: t('Added'), value: ({ created_at }) => <Time at={created_at} /> },
 ]
 
 const mayChange = () => facts.self_service_domains && may('develop')
@@ -57,37 +58,37 @@ function Domains({ params: { id } }: PageProps) {
   const [name, setName] = useState('')
   const add = mayChange() && (
     <Button kind="primary" icon="plus" onClick={() => setOpen(true)}>
-      Add domain
+      {t('Add domain')}
     </Button>
   )
   const text = facts.self_service_domains
-    ? 'E-mails from addresses of your own domain.'
-    : 'The operator of this service adds sending domains: please contact support.'
+    ? t('E-mails from addresses of your own domain.')
+    : t('The operator of this service adds sending domains: please contact support.')
   return (
     <>
-      <PageHead title="Sending domains" text={text}>
+      <PageHead title={t('Sending domains')} text={text}>
         {add}
       </PageHead>
       <ListPage
         of={list}
         rowsOf={(answer) => answer.domains}
-        label="Sending domains"
+        label={t('Sending domains')}
         columns={COLUMNS}
         keyOf={(one) => one.id}
         to={(one) => `/domains/${one.id}`}
         current={id}
         noun="domain"
         empty={
-          <Empty icon="domains" title="No sending domains">
-            <p>Your e-mails come from an address of this service.</p>
+          <Empty icon="domains" title={t('No sending domains')}>
+            <p>{t('Your e-mails come from an address of this service.')}</p>
             {add}
           </Empty>
         }
       />
       {isOpen && (
         <FormDialog
-          title="Add domain"
-          action="Add domain"
+          title={t('Add domain')}
+          action={t('Add domain')}
           onClose={() => setOpen(false)}
           onSubmit={async () => {
             const { domain } = await api.domains.create({ domain: name.trim() })
@@ -99,7 +100,7 @@ function Domains({ params: { id } }: PageProps) {
         >
           {(error) => (
             <TextInput
-              label="Domain"
+              label={t('Domain')}
               required
               autofocus
               placeholder="mail.example.com"
@@ -130,24 +131,26 @@ function Details({ id, onChange, onClose }: { id: string; onChange(): void; onCl
     onChange()
     const isDone = checked.domain.status === 'verified'
     toast(
-      isDone ? 'The domain is verified.' : 'Not all records are found yet.',
+      isDone ? t('The domain is verified.') : t('Not all records are found yet.'),
       isDone ? 'good' : 'bad',
     )
   }
   async function rotate() {
     const isSure = await confirm({
-      title: 'Make a new key?',
-      text: 'A new record to publish appears. The old key signs until the new record is verified.',
-      action: 'Make new key',
+      title: t('Make a new key?'),
+      text: t(
+        'A new record to publish appears. The old key signs until the new record is verified.',
+      ),
+      action: t('Make new key'),
     })
     if (!isSure) return
     load.set(await api.domains.rotate(id))
   }
   async function remove() {
     const isSure = await confirm({
-      title: `Remove ${found?.domain}?`,
-      text: 'E-mails from its addresses are refused from now on.',
-      action: 'Remove domain',
+      title: t('Remove {domain}?', { domain: found?.domain }),
+      text: t('E-mails from its addresses are refused from now on.'),
+      action: t('Remove domain'),
       danger: true,
     })
     if (!isSure) return
@@ -157,7 +160,7 @@ function Details({ id, onChange, onClose }: { id: string; onChange(): void; onCl
   }
   return (
     <Drawer
-      title={found?.domain ?? 'Domain'}
+      title={found?.domain ?? t('Domain')}
       onClose={onClose}
       actions={
         may('develop') && (
@@ -165,13 +168,13 @@ function Details({ id, onChange, onClose }: { id: string; onChange(): void; onCl
             {mayChange() && (
               <>
                 <Button kind="danger" onClick={remove}>
-                  Remove
+                  {t('Remove')}
                 </Button>
-                {found?.status === 'verified' && <Button onClick={rotate}>New key</Button>}
+                {found?.status === 'verified' && <Button onClick={rotate}>{t('New key')}</Button>}
               </>
             )}
             <Button kind="primary" onClick={verify}>
-              Verify now
+              {t('Verify now')}
             </Button>
           </>
         )
@@ -182,14 +185,14 @@ function Details({ id, onChange, onClose }: { id: string; onChange(): void; onCl
           <div class="stack">
             <Facts
               of={{
-                State: <Badge tone={TONES[domain.status]}>{domain.status}</Badge>,
-                Checked: domain.checked_at ? <Time at={domain.checked_at} /> : 'not yet',
-                'Last check': domain.check_error,
-                'Accepted until': domain.accepted_until && exactTime(domain.accepted_until),
-                'Former selector': domain.previous_selector,
+                [t('State')]: <Badge tone={TONES[domain.status]}>{domain.status}</Badge>,
+                [t('Checked')]: domain.checked_at ? <Time at={domain.checked_at} /> : 'not yet',
+                [t('Last check')]: domain.check_error,
+                [t('Accepted until')]: domain.accepted_until && exactTime(domain.accepted_until),
+                [t('Former selector')]: domain.previous_selector,
               }}
             />
-            <p>Publish these records in the DNS of the domain.</p>
+            <p>{t('Publish these records in the DNS of the domain.')}</p>
             {domain.records.map((record) => (
               <Record key={record.name + record.purpose} record={record} />
             ))}
@@ -209,18 +212,18 @@ function Record({
     <section class="card">
       <h2>
         {PURPOSES[purpose]} <Badge tone={RECORD_TONES[state]}>{state}</Badge>{' '}
-        {!is_required && <Badge>optional</Badge>}
+        {!is_required && <Badge>{t('optional')}</Badge>}
       </h2>
       <Facts
         of={{
-          Type: type,
-          Name: <Copy value={name} label="Copy name" />,
-          Value: <Copy value={value} label="Copy value" />,
-          Found: found && <code>{found}</code>,
+          [t('Type')]: type,
+          [t('Name')]: <Copy value={name} label={t('Copy name')} />,
+          [t('Value')]: <Copy value={value} label={t('Copy value')} />,
+          [t('Found')]: found && <code>{found}</code>,
         }}
       />
     </section>
   )
 }
 
-export default { title: 'Sending domains', Page: Domains }
+export default { title: t('Sending domains'), Page: Domains }

@@ -3,6 +3,7 @@ import { type Column, Money, Table } from '../../parts/index.ts'
 import { count, countryName, number } from '../../shell/format.ts'
 import { hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
+import { t } from '../../shell/text.ts'
 import { channelName } from '../messages/channels.ts'
 
 /** Numbers of messages by what became of them; failed ones without canceled ones. */
@@ -48,8 +49,11 @@ export function spentIn({ places }: Breakdown): number {
 export function coverOf({ channels, places, places_examined }: Breakdown): string {
   const all = channels.reduce((sum, { accepted }) => sum + accepted, 0)
   const known = places.reduce((sum, { accepted }) => sum + accepted, 0)
-  if (all <= known) return 'All messages of the period, refunds subtracted.'
-  return `By ${count(known, 'message')} among the newest ${number(places_examined)}, refunds subtracted.`
+  if (all <= known) return t('All messages of the period, refunds subtracted.')
+  return t('By {known} among the newest {places_examined}, refunds subtracted.', {
+    known: count(known, 'message'),
+    places_examined: number(places_examined),
+  })
 }
 
 /** The list of messages of a period with more filters. */
@@ -69,11 +73,11 @@ export function Breakdowns({ of, unit }: { of: Breakdown; unit: string }) {
     <>
       {reasons.length > 0 && <Reasons of={of} unit={unit} />}
       <section>
-        <h2 class="section">By channel</h2>
+        <h2 class="section">{t('By channel')}</h2>
         <Table
-          label="By channel"
+          label={t('By channel')}
           columns={[
-            { name: 'Channel', kind: 'main', value: ({ channel }) => channelName(channel) },
+            { name: t('Channel'), kind: 'main', value: ({ channel }) => channelName(channel) },
             ...outcomesOf<Breakdown['channels'][number]>(({ channel }) => ({ channel }), unit),
           ]}
           rows={channels}
@@ -81,18 +85,18 @@ export function Breakdowns({ of, unit }: { of: Breakdown; unit: string }) {
         />
       </section>
       <section>
-        <h2 class="section">By country</h2>
+        <h2 class="section">{t('By country')}</h2>
         <Table
-          label="By country"
+          label={t('By country')}
           columns={[
-            { name: 'Country', kind: 'main', value: placeName },
-            { name: 'Channel', value: ({ channel }) => channelName(channel) },
+            { name: t('Country'), kind: 'main', value: placeName },
+            { name: t('Channel'), value: ({ channel }) => channelName(channel) },
             ...outcomesOf<Place>(
               ({ channel, code }) => ({ channel, ...(code && { search: `+${code}` }) }),
               unit,
             ),
             {
-              name: 'Spent',
+              name: t('Spent'),
               kind: 'number',
               value: ({ credits }) => <Money credits={credits} />,
             },
@@ -103,7 +107,9 @@ export function Breakdowns({ of, unit }: { of: Breakdown; unit: string }) {
         <p class="small muted">
           {coverOf(of)}
           {places.length > PLACES_SHOWN &&
-            ` ${count(places.length - PLACES_SHOWN, 'more row')} with fewer messages.`}
+            t(' {count} with fewer messages.', {
+              count: count(places.length - PLACES_SHOWN, 'more row'),
+            })}
         </p>
       </section>
     </>
@@ -114,8 +120,8 @@ export function Breakdowns({ of, unit }: { of: Breakdown; unit: string }) {
 const PLACES_SHOWN = 20
 
 function placeName({ channel, code, country, is_shared }: Place): string {
-  if (channel === 'email') return 'E-mail addresses'
-  const name = `${countryName(country ?? 'ZZ')}${is_shared ? ' and others' : ''}`
+  if (channel === 'email') return t('E-mail addresses')
+  const name = `${countryName(country ?? 'ZZ')}${is_shared ? t(' and others') : ''}`
   return code ? `${name} (+${code})` : name
 }
 
@@ -137,11 +143,11 @@ function outcomesOf<Row extends Outcomes>(
       ),
   })
   return [
-    column('Accepted', 'accepted', ''),
-    column('Delivered', 'delivered', 'delivered'),
-    { name: 'Share', kind: 'number', value: shareOf },
-    column('Failed', 'failed', 'failed'),
-    column('Canceled', 'canceled', 'canceled'),
+    column(t('Accepted'), 'accepted', ''),
+    column(t('Delivered'), 'delivered', 'delivered'),
+    { name: t('Share'), kind: 'number', value: shareOf },
+    column(t('Failed'), 'failed', 'failed'),
+    column(t('Canceled'), 'canceled', 'canceled'),
   ]
 }
 
@@ -151,23 +157,30 @@ function Reasons({ of: { reasons, reasons_examined }, unit }: { of: Breakdown; u
   const all = reasons.reduce((sum, one) => sum + one.count, 0)
   return (
     <section class="card">
-      <h2>Why messages failed</h2>
+      <h2>{t('Why messages failed')}</h2>
       <ul class="bars">
         {reasons.slice(0, REASONS_SHOWN).map(({ error_code, count: n }) => (
           <li key={error_code}>
             {error_code ? (
               <Linked to={listOf(unit, { error_code })}>{error_code}</Linked>
             ) : (
-              'Without a reason'
+              t('Without a reason')
             )}
             <span>{number(n)}</span>
-            <progress max={all} value={n} aria-label={`${number(n)} of ${number(all)}`} />
+            <progress
+              max={all}
+              value={n}
+              aria-label={t('{n} of {all}', { n: number(n), all: number(all) })}
+            />
           </li>
         ))}
       </ul>
       <p class="small muted">
-        {reasons.length > REASONS_SHOWN && `The ${REASONS_SHOWN} most frequent. `}
-        {`Among the newest ${number(reasons_examined)} failed or canceled messages of each channel.`}
+        {reasons.length > REASONS_SHOWN &&
+          t('The {REASONS_SHOWN} most frequent. ', { REASONS_SHOWN })}
+        {t('Among the newest {reasons_examined} failed or canceled messages of each channel.', {
+          reasons_examined: number(reasons_examined),
+        })}
       </p>
     </section>
   )

@@ -18,6 +18,7 @@ import { ownApi } from '../../shell/own-api.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { hrefOf, query, setQuery } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
+import { rich, t } from '../../shell/text.ts'
 import {
   type Breakdown,
   Breakdowns,
@@ -34,8 +35,8 @@ interface Point extends Outcomes {
 }
 
 const UNITS = [
-  ['day', 'Last 30 days'],
-  ['hour', 'Last 48 hours'],
+  ['day', t('Last 30 days')],
+  ['hour', t('Last 48 hours')],
 ] as const
 
 /** Home has four requests, and a person may make 600 in a minute. */
@@ -67,22 +68,22 @@ function Home({ mayOpen }: PageProps) {
   const steps = findings.data?.steps
   return (
     <>
-      <PageHead title="Home">
+      <PageHead title={t('Home')}>
         <Select
           bare
-          label="Period"
+          label={t('Period')}
           value={unit}
           options={UNITS}
           onInput={(one) => setQuery({ unit: one === 'day' ? '' : one })}
         />
         {may('develop') && (
           <LinkButton icon="keys" to="/keys">
-            API keys
+            {t('API keys')}
           </LinkButton>
         )}
         {may('send') && (
           <LinkButton kind="primary" icon="compose" to="/compose">
-            New message
+            {t('New message')}
           </LinkButton>
         )}
       </PageHead>
@@ -107,19 +108,19 @@ function Home({ mayOpen }: PageProps) {
               >
                 {sum(found, 'canceled') > 0 && (
                   <Linked to={listOf(unit, { status: 'canceled' })}>
-                    {number(sum(found, 'canceled'))} canceled
+                    {rich('{number} canceled', { number: number(sum(found, 'canceled')) })}
                   </Linked>
                 )}
               </Figure>
               <div class="card">
-                <h2>Spent</h2>
+                <h2>{t('Spent')}</h2>
                 <p class="figure">
                   {breakdown.data ? <Money credits={spentIn(breakdown.data)} /> : '…'}
                 </p>
                 {breakdown.data && <small>{coverOf(breakdown.data)}</small>}
               </div>
               <div class="card">
-                <h2>Balance</h2>
+                <h2>{t('Balance')}</h2>
                 {balance.error !== undefined && <ErrorBox error={balance.error} />}
                 <p class="figure">
                   {balance.data ? <Money credits={balance.data.credits_balance} /> : '…'}
@@ -176,17 +177,21 @@ function Figure({
 function Curve({ points }: { points: readonly Point[] }) {
   if (sum(points, 'accepted') === 0) {
     return (
-      <Empty icon="messages" title="No messages in this period">
-        <p>Send a message, and its way appears here.</p>
-        {may('read') && <LinkButton to="/messages">Messages</LinkButton>}
+      <Empty icon="messages" title={t('No messages in this period')}>
+        <p>{t('Send a message, and its way appears here.')}</p>
+        {may('read') && <LinkButton to="/messages">{t('Messages')}</LinkButton>}
       </Empty>
     )
   }
   return (
     <section class="card">
-      <h2>Messages by the time of their creation</h2>
+      <h2>{t('Messages by the time of their creation')}</h2>
       <Chart
-        label={`Messages: ${number(sum(points, 'accepted'))} accepted, ${number(sum(points, 'delivered'))} delivered, ${number(sum(points, 'failed'))} failed`}
+        label={t('Messages: {number} accepted, {number2} delivered, {number3} failed', {
+          number: number(sum(points, 'accepted')),
+          number2: number(sum(points, 'delivered')),
+          number3: number(sum(points, 'failed')),
+        })}
         times={points.map(({ since }) => Date.parse(since) / 1000)}
         series={[
           { name: 'Accepted', colour: '--accent', values: points.map((one) => one.accepted) },
@@ -222,38 +227,55 @@ function described({
 }: Finding): [text: string, to: string | null] {
   switch (kind) {
     case 'frozen':
-      return ['The workspace is frozen: sends are refused. Ask the operator of the service.', null]
+      return [
+        t('The workspace is frozen: sends are refused. Ask the operator of the service.'),
+        null,
+      ]
     case 'sending_paused':
-      return ['The operator has paused all sending: messages wait.', '/messages?status=queued']
+      return [t('The operator has paused all sending: messages wait.'), '/messages?status=queued']
     case 'no_credits':
-      return ['There are no credits: sends are refused.', '/credits']
+      return [t('There are no credits: sends are refused.'), '/credits']
     case 'low_balance':
-      return ['The balance is below its threshold.', '/credits']
+      return [t('The balance is below its threshold.'), '/credits']
     case 'email_unverified':
-      return ['The e-mail address of the workspace is not verified.', '/settings']
+      return [t('The e-mail address of the workspace is not verified.'), '/settings']
     case 'webhook_disabled':
-      return [`Events do not reach ${name}: this webhook is disabled.`, `/webhooks/${id}`]
+      return [
+        t('Events do not reach {name}: this webhook is disabled.', { name }),
+        `/webhooks/${id}`,
+      ]
     case 'webhook_failing':
       return [
-        `Deliveries to ${name} fail${until && Date.parse(until) > Date.now() ? `; the next attempt is ${relativeTime(until)}` : ''}.`,
+        t('Deliveries to {name} fail{value}.', {
+          name,
+          value:
+            until && Date.parse(until) > Date.now()
+              ? t('; the next attempt is {until}', { until: relativeTime(until) })
+              : '',
+        }),
         `/webhooks/${id}`,
       ]
     case 'domain_unverified':
-      return [`${name} is not verified yet, so it cannot send.`, `/domains/${id}`]
+      return [t('{name} is not verified yet, so it cannot send.', { name }), `/domains/${id}`]
     case 'domain_failing':
-      return [`A DNS record of ${name} is missing.`, `/domains/${id}`]
+      return [t('A DNS record of {name} is missing.', { name }), `/domains/${id}`]
     case 'failures':
       return [
-        `${count(n ?? 0, 'message')} failed in the last hour, most with ${name ?? 'an unknown error'}.`,
+        t('{count} failed in the last hour, most with {value}.', {
+          count: count(n ?? 0, 'message'),
+          value: name ?? t('an unknown error'),
+        }),
         '/messages?status=failed&period=1',
       ]
     case 'codes_paused':
       return [
-        `One-time codes to ${countryName(name ?? '')} are paused: too few of them were approved.`,
+        t('One-time codes to {countryName} are paused: too few of them were approved.', {
+          countryName: countryName(name ?? ''),
+        }),
         '/verifications',
       ]
     default:
-      return [`A provider of ${name} is paused: messages wait.`, null]
+      return [t('A provider of {name} is paused: messages wait.', { name }), null]
   }
 }
 
@@ -264,7 +286,7 @@ function FindingList({
 }: Pick<Findings, 'findings'> & Pick<PageProps, 'mayOpen'>) {
   if (findings.length === 0) return null
   return (
-    <section class="card findings" aria-label="Findings">
+    <section class="card findings" aria-label={t('Findings')}>
       <ul>
         {findings.map((finding) => {
           const [text, to] = described(finding)
@@ -285,23 +307,23 @@ function FirstSteps({ has_key, has_webhook }: NonNullable<Findings['steps']>) {
   const steps = [
     [
       false,
-      'Send your first message',
-      'In test mode it costs nothing and reaches no recipient.',
+      t('Send your first message'),
+      t('In test mode it costs nothing and reaches no recipient.'),
       '/compose',
       'send',
     ],
-    [has_key, 'Create an API key', 'Your program sends with it.', '/keys', 'develop'],
+    [has_key, t('Create an API key'), t('Your program sends with it.'), '/keys', 'develop'],
     [
       has_webhook,
-      'Add a webhook',
-      'It reports deliveries and answers to your program.',
+      t('Add a webhook'),
+      t('It reports deliveries and answers to your program.'),
       '/webhooks',
       'develop',
     ],
   ] as const
   return (
     <section class="card">
-      <h2>First steps</h2>
+      <h2>{t('First steps')}</h2>
       <ul class="steps">
         {steps
           .filter(([, , , , need]) => may(need))
@@ -312,7 +334,7 @@ function FirstSteps({ has_key, has_webhook }: NonNullable<Findings['steps']>) {
                 <strong>{title}</strong>
                 <p class="muted">{text}</p>
               </div>
-              {!isDone && <LinkButton to={to}>Begin</LinkButton>}
+              {!isDone && <LinkButton to={to}>{t('Begin')}</LinkButton>}
             </li>
           ))}
       </ul>
@@ -320,4 +342,4 @@ function FirstSteps({ has_key, has_webhook }: NonNullable<Findings['steps']>) {
   )
 }
 
-export default { title: 'Home', Page: Home }
+export default { title: t('Home'), Page: Home }

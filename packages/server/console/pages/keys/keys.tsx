@@ -26,54 +26,55 @@ import { credits } from '../../shell/format.ts'
 import { useLoad } from '../../shell/load.ts'
 import { query } from '../../shell/router.ts'
 import { may, mode as shownMode } from '../../shell/session.ts'
+import { rich, t } from '../../shell/text.ts'
 import { firstCurl } from './first-curl.ts'
 
 const SCOPES = [
-  ['send_messages', 'Send messages'],
-  ['read_messages', 'Read messages'],
-  ['manage_contacts', 'Manage contacts'],
-  ['manage_webhooks', 'Manage webhooks'],
+  ['send_messages', t('Send messages')],
+  ['read_messages', t('Read messages')],
+  ['manage_contacts', t('Manage contacts')],
+  ['manage_webhooks', t('Manage webhooks')],
 ] as const
 
 const MODES = [
-  ['live', 'Live: messages are sent and cost credits'],
-  ['test', 'Test: messages are simulated and free'],
+  ['live', t('Live: messages are sent and cost credits')],
+  ['test', t('Test: messages are simulated and free')],
 ] as const
 
 function limitsOf({ daily_credit_limit: limit, allowed_ips, expires_at }: ApiKey) {
   const isOver = expires_at !== null && new Date(expires_at) <= new Date()
   return (
     <div>
-      {limit !== null && <div>{credits(limit)} a day</div>}
-      {allowed_ips && <div>from {allowed_ips.join(', ')}</div>}
+      {limit !== null && <div>{rich('{limit} a day', { limit: credits(limit) })}</div>}
+      {allowed_ips && <div>{rich('from {value}', { value: allowed_ips.join(', ') })}</div>}
       {expires_at && (
         <div>
-          {isOver ? 'expired' : 'expires'} <Time at={expires_at} />
+          {isOver ? t('expired') : t('expires')} <Time at={expires_at} />
         </div>
       )}
-      {limit === null && !allowed_ips && !expires_at && 'none'}
+      {limit === null && !allowed_ips && !expires_at && t('none')}
     </div>
   )
 }
 
 const COLUMNS: readonly Column<ApiKey>[] = [
-  { name: 'Name', kind: 'main', value: ({ name }) => name },
+  { name: t('Name'), kind: 'main', value: ({ name }) => name },
   {
-    name: 'Key',
+    name: t('Key'),
     value: ({ key_prefix, mode, is_active, signs }) => (
       <span>
-        <code>{key_prefix}</code> {mode === 'test' && <Badge tone="warn">test</Badge>}{' '}
-        {signs && <Badge>Twilio</Badge>} {!is_active && <Badge>revoked</Badge>}
+        <code>{key_prefix}</code> {mode === 'test' && <Badge tone="warn">{t('test')}</Badge>}{' '}
+        {signs && <Badge>{t('Twilio')}</Badge>} {!is_active && <Badge>{t('revoked')}</Badge>}
       </span>
     ),
   },
   {
-    name: 'Scopes',
+    name: t('Scopes'),
     value: ({ scopes }) =>
       scopes.length === SCOPES.length ? 'all' : scopes.join(', ').replaceAll('_', ' '),
   },
-  { name: 'Limits', value: limitsOf },
-  { name: 'Last use', value: ({ last_used_at: at }) => (at ? <Time at={at} /> : 'never') },
+  { name: t('Limits'), value: limitsOf },
+  { name: t('Last use'), value: ({ last_used_at: at }) => (at ? <Time at={at} /> : 'never') },
 ]
 
 function Keys() {
@@ -83,39 +84,42 @@ function Keys() {
   const [created, setCreated] = useState<ApiKeysCreateData | null>(null)
   async function revoke({ id, name }: ApiKey) {
     const isSure = await confirm({
-      title: `Revoke “${name}”?`,
-      text: 'Programs that use this key are refused from now on. A revoked key cannot be used again.',
-      action: 'Revoke key',
+      title: t('Revoke “{name}”?', { name }),
+      text: t(
+        'Programs that use this key are refused from now on. A revoked key cannot be used again.',
+      ),
+      action: t('Revoke key'),
       danger: true,
     })
     if (!isSure) return
     await api.apiKeys.deactivate(id)
-    toast('The key is revoked.')
+    toast(t('The key is revoked.'))
     list.reload()
   }
   const add = may('develop') && (
     <Button kind="primary" icon="plus" onClick={() => setOpen(true)}>
-      Create key
+      {t('Create key')}
     </Button>
   )
   return (
     <>
-      <PageHead title="API keys" text="Your programs send and read messages with a key.">
+      <PageHead title={t('API keys')} text={t('Your programs send and read messages with a key.')}>
         {add}
       </PageHead>
       <ListPage
         of={list}
         rowsOf={(answer) => answer.api_keys}
-        label="API keys"
+        label={t('API keys')}
         columns={COLUMNS}
         keyOf={({ id }) => id}
         actions={(key) =>
-          key.is_active && may('develop') && <Button onClick={() => revoke(key)}>Revoke</Button>
+          key.is_active &&
+          may('develop') && <Button onClick={() => revoke(key)}>{t('Revoke')}</Button>
         }
         noun="key"
         empty={
-          <Empty icon="keys" title="No keys yet">
-            <p>Create one, and your program can send its first message.</p>
+          <Empty icon="keys" title={t('No keys yet')}>
+            <p>{t('Create one, and your program can send its first message.')}</p>
             {add}
           </Empty>
         }
@@ -132,15 +136,15 @@ function Keys() {
       )}
       {created && (
         <SecretDialog
-          title={`Key “${created.name}”`}
+          title={t('Key “{name}”', { name: created.name })}
           secret={created.key}
           onClose={() => setCreated(null)}
         >
           {created.account_sid && (
             <Facts
               of={{
-                'Account SID': <Copy value={created.account_sid} />,
-                'Auth token': 'the key above',
+                [t('Account SID')]: <Copy value={created.account_sid} />,
+                [t('Auth token')]: t('the key above'),
               }}
             />
           )}
@@ -156,16 +160,16 @@ function FirstMessage({ key, mode }: ApiKeysCreateData) {
   const curl = firstCurl(key, isSimulated ? undefined : '<phone number>')
   return (
     <details>
-      <summary>Send a first message with it</summary>
+      <summary>{t('Send a first message with it')}</summary>
       <pre>{curl}</pre>
       <Button
         icon="copy"
         onClick={async () => {
           await copyText(curl)
-          toast('Copied.')
+          toast(t('Copied.'))
         }}
       >
-        Copy the command
+        {t('Copy the command')}
       </Button>
     </details>
   )
@@ -202,60 +206,65 @@ function KeyForm({
     onCreated(key)
   }
   return (
-    <FormDialog title="Create key" action="Create key" onSubmit={create} onClose={onClose}>
+    <FormDialog
+      title={t('Create key')}
+      action={t('Create key')}
+      onSubmit={create}
+      onClose={onClose}
+    >
       {(error) => (
         <>
           <TextInput
-            label="Name"
+            label={t('Name')}
             required
             autofocus
-            placeholder="Shop, production"
+            placeholder={t('Shop, production')}
             value={name}
             onInput={setName}
             error={fieldError(error, 'name')}
           />
-          <Select label="Mode" value={mode} options={MODES} onInput={setMode} />
+          <Select label={t('Mode')} value={mode} options={MODES} onInput={setMode} />
           <Checks
-            label="Scopes"
+            label={t('Scopes')}
             options={SCOPES}
             chosen={scopes}
             onChange={setChosen}
             error={fieldError(error, 'scopes')}
           />
           <Checks
-            label="Compatibility"
+            label={t('Compatibility')}
             options={[
               [
                 'signs',
-                'Works as an auth token of Twilio',
-                'The service keeps it, encrypted, to sign callbacks.',
+                t('Works as an auth token of Twilio'),
+                t('The service keeps it, encrypted, to sign callbacks.'),
               ],
             ]}
             chosen={options}
             onChange={setOptions}
           />
           <TextInput
-            label="Credits a day"
+            label={t('Credits a day')}
             type="number"
             min="0"
             step="any"
-            hint="Empty: no limit of its own"
+            hint={t('Empty: no limit of its own')}
             value={limit}
             onInput={setLimit}
             error={fieldError(error, 'daily_credit_limit')}
           />
           <TextArea
-            label="Allowed addresses"
+            label={t('Allowed addresses')}
             rows={2}
             placeholder="192.0.2.0/24"
-            hint="IP addresses or networks. Empty: any"
+            hint={t('IP addresses or networks. Empty: any')}
             value={ips}
             onInput={setIps}
           />
           <TextInput
-            label="Last day"
+            label={t('Last day')}
             type="date"
-            hint="Empty: never expires"
+            hint={t('Empty: never expires')}
             value={expires}
             onInput={setExpires}
             error={fieldError(error, 'expires_at')}
@@ -266,4 +275,4 @@ function KeyForm({
   )
 }
 
-export default { title: 'API keys', Page: Keys }
+export default { title: t('API keys'), Page: Keys }

@@ -1,11 +1,12 @@
 import { facts } from '../../shell/facts.ts'
+import { t } from '../../shell/text.ts'
 
 /** The channels and their names. */
 export const CHANNELS = [
   ['sms', 'SMS'],
-  ['whatsapp', 'WhatsApp'],
+  ['whatsapp', t('WhatsApp')],
   ['email', 'E-mail'],
-  ['voice', 'Voice'],
+  ['voice', t('Voice')],
 ] as const
 
 export type Channel = (typeof CHANNELS)[number][0]

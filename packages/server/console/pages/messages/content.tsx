@@ -3,6 +3,7 @@ import { Facts, Tabs } from '../../parts/index.ts'
 import { number } from '../../shell/format.ts'
 import { ownUrl } from '../../shell/own-api.ts'
 import { chosenWorkspace, mode } from '../../shell/session.ts'
+import { rich, t } from '../../shell/text.ts'
 
 /** The fields that contents of the four channels can have. */
 export interface AnyContent {
@@ -32,7 +33,7 @@ export interface AnyContent {
 export function summaryOf(content: object | null): string {
   if (content === null) return '(long)'
   const { subject, text, template, media, audio_url } = content as AnyContent
-  if (template) return `Template ${template.name ?? template.id}`
+  if (template) return t('Template {value}', { value: template.name ?? template.id })
   return subject ?? text ?? media?.caption ?? media?.url ?? audio_url ?? ''
 }
 
@@ -53,7 +54,7 @@ export function Content({
   content: object
 }) {
   const { subject, text, html, media, template, audio_url, ...more } = content as AnyContent
-  if (Object.keys(content).length === 0) return <p class="muted">The content was removed.</p>
+  if (Object.keys(content).length === 0) return <p class="muted">{t('The content was removed.')}</p>
   return (
     <>
       {channel === 'email' ? (
@@ -67,24 +68,26 @@ export function Content({
       )}
       <Facts
         of={{
-          Template: template && `${template.name ?? template.id} (${template.language ?? '–'})`,
-          Variables: template?.variables && (
+          [t('Template')]:
+            template && `${template.name ?? template.id} (${template.language ?? '–'})`,
+          [t('Variables')]: template?.variables && (
             <pre>{JSON.stringify(template.variables, null, 1)}</pre>
           ),
-          Media: media && `${media.type}: ${media.url}`,
-          Caption: media?.caption,
-          Recording: audio_url,
-          Language: more.language,
-          Voice: more.voice,
-          'From address': more.from_address,
-          'Reply to': listed(more.reply_to),
-          Copy: listed(more.cc),
-          'Blind copy': listed(more.bcc),
-          Tags: more.tags?.map(({ name, value }) => `${name}: ${value}`).join(', '),
-          Headers: more.headers && <pre>{JSON.stringify(more.headers, null, 1)}</pre>,
-          Attachments: more.attachments?.map(({ filename, size_bytes = 0 }) => (
+          [t('Media')]: media && `${media.type}: ${media.url}`,
+          [t('Caption')]: media?.caption,
+          [t('Recording')]: audio_url,
+          [t('Language')]: more.language,
+          [t('Voice')]: more.voice,
+          [t('From address')]: more.from_address,
+          [t('Reply to')]: listed(more.reply_to),
+          [t('Copy')]: listed(more.cc),
+          [t('Blind copy')]: listed(more.bcc),
+          [t('Tags')]: more.tags?.map(({ name, value }) => `${name}: ${value}`).join(', '),
+          [t('Headers')]: more.headers && <pre>{JSON.stringify(more.headers, null, 1)}</pre>,
+          [t('Attachments')]: more.attachments?.map(({ filename, size_bytes = 0 }) => (
             <div key={filename}>
-              {filename} <small>{number(size_bytes)} bytes</small>
+              {filename}{' '}
+              <small>{rich('{size_bytes} bytes', { size_bytes: number(size_bytes) })}</small>
             </div>
           )),
         }}
@@ -106,8 +109,8 @@ function Mail({
 }) {
   const tabs = [
     ['html', 'HTML'],
-    ['text', 'Text'],
-    ['source', 'Source'],
+    ['text', t('Text')],
+    ['source', t('Source')],
   ] as const
   const shown = tabs.filter(([tab]) => (tab === 'text' ? text : html && (id || tab === 'source')))
   const [tab, setTab] = useState<string>(shown[0]?.[0] ?? 'text')
@@ -118,9 +121,16 @@ function Mail({
   return (
     <div class="mail">
       <h4 dir="auto">{subject}</h4>
-      {shown.length > 1 && <Tabs label="Content" tabs={shown} current={tab} onChoose={setTab} />}
+      {shown.length > 1 && (
+        <Tabs label={t('Content')} tabs={shown} current={tab} onChoose={setTab} />
+      )}
       {tab === 'html' && (
-        <iframe title={`E-mail: ${subject}`} sandbox="" referrerpolicy="no-referrer" src={url} />
+        <iframe
+          title={t('E-mail: {subject}', { subject })}
+          sandbox=""
+          referrerpolicy="no-referrer"
+          src={url}
+        />
       )}
       {tab === 'text' && <pre dir="auto">{text}</pre>}
       {tab === 'source' && <pre>{html}</pre>}

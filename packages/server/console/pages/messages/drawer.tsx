@@ -22,6 +22,7 @@ import { useLiveReload } from '../../shell/live.ts'
 import { useLoad } from '../../shell/load.ts'
 import { hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
+import { rich, t } from '../../shell/text.ts'
 import { usePendingReload } from '../webhooks/pending.ts'
 import { channelName } from './channels.ts'
 import { type AnyContent, Content } from './content.tsx'
@@ -66,7 +67,14 @@ export function MessageDrawer({
   const isOpen = message ? isInDoubt(message.status, load.data?.timeline ?? []) : false
   return (
     <Drawer
-      title={message ? `${channelName(message.channel)} to ${message.recipient}` : 'Message'}
+      title={
+        message
+          ? t('{channel} to {recipient}', {
+              channel: channelName(message.channel),
+              recipient: message.recipient,
+            })
+          : t('Message')
+      }
       actions={message && <Actions message={message} isInDoubt={isOpen} onChange={changed} />}
       onClose={onClose}
     >
@@ -75,19 +83,20 @@ export function MessageDrawer({
           <div class="stack">
             {isOpen && (
               <p class="mode-note">
-                It is unknown whether {message.provider} has the message. It is sent again only if
-                the provider ignores repetitions, or says that it does not have the message. Without
-                a report of the provider it fails as <code>outcome_unknown</code>.
+                {rich(
+                  'It is unknown whether {provider} has the message. It is sent again only if the provider ignores repetitions, or says that it does not have the message. Without a report of the provider it fails as {code}.',
+                  { provider: message.provider, code: <code>outcome_unknown</code> },
+                )}
               </p>
             )}
             {message.status === 'queued' && <Stopped channel={message.channel} isQueued />}
             <MessageFacts message={message} />
             <section>
-              <h3>Content</h3>
+              <h3>{t('Content')}</h3>
               <Content {...message} />
             </section>
             <section>
-              <h3>Timeline</h3>
+              <h3>{t('Timeline')}</h3>
               <Timeline entries={timeline} />
             </section>
           </div>
@@ -106,14 +115,14 @@ function MessageFacts({ message }: { message: Message }) {
   return (
     <Facts
       of={{
-        Status: (
+        [t('Status')]: (
           <>
             <StatusBadge status={statusOf(message)} />
-            {!message.livemode && <Badge tone="warn">test</Badge>}
+            {!message.livemode && <Badge tone="warn">{t('test')}</Badge>}
           </>
         ),
-        Reason: isCanceled && text,
-        Error: !isCanceled && text && (
+        [t('Reason')]: isCanceled && text,
+        [t('Error')]: !isCanceled && text && (
           <span class="bad">
             {text} {error_code && error_code !== text && <code>{error_code}</code>}
             {error_code && (
@@ -121,45 +130,47 @@ function MessageFacts({ message }: { message: Message }) {
                 class="line"
                 href={hrefOf(`/messages?error_code=${encodeURIComponent(error_code)}`)}
               >
-                All messages with this error
+                {t('All messages with this error')}
               </a>
             )}
           </span>
         ),
-        Id: <Copy value={message.id} />,
-        Sender: message.sender,
-        Recipients: recipients?.map(({ address, role, status, error_code }) => (
+        [t('Id')]: <Copy value={message.id} />,
+        [t('Sender')]: message.sender,
+        [t('Recipients')]: recipients?.map(({ address, role, status, error_code }) => (
           <div key={address}>
             {address} {role !== 'to' && <small>{role}</small>} <StatusBadge status={status} />{' '}
             {error_code && <small>{error_code}</small>}
           </div>
         )),
-        Price: (
+        [t('Price')]: (
           <>
             <Money credits={message.credits_used} />
             {message.credits_refunded > 0 && (
               <>
-                , <Money credits={message.credits_refunded} /> refunded
+                {rich(', {money} refunded', {
+                  money: <Money credits={message.credits_refunded} />,
+                })}
               </>
             )}
           </>
         ),
-        Segments: segments && `${segments}, ${message.encoding}`,
-        Provider: message.provider,
-        "Provider's id": message.provider_message_id && (
+        [t('Segments')]: segments && `${segments}, ${message.encoding}`,
+        [t('Provider')]: message.provider,
+        [t("Provider's id")]: message.provider_message_id && (
           <Copy value={message.provider_message_id} />
         ),
-        Created: timeOf(message.created_at),
-        Scheduled: message.deferred_until ? null : timeOf(message.scheduled_at),
-        'Quiet hours until': message.deferred_until && timeOf(message.deferred_until),
-        Expires: timeOf(message.expires_at),
-        Sent: timeOf(message.sent_at),
-        Delivered: timeOf(message.delivered_at),
-        Read: timeOf(message.read_at),
-        [isCanceled ? 'Canceled' : 'Failed']: timeOf(message.failed_at),
-        Erased: timeOf(message.erased_at),
-        Bulk: bulk_id && <a href={hrefOf(`/bulks/${bulk_id}`)}>{bulk_id}</a>,
-        Metadata: Object.keys(metadata).length > 0 && (
+        [t('Created')]: timeOf(message.created_at),
+        [t('Scheduled')]: message.deferred_until ? null : timeOf(message.scheduled_at),
+        [t('Quiet hours until')]: message.deferred_until && timeOf(message.deferred_until),
+        [t('Expires')]: timeOf(message.expires_at),
+        [t('Sent')]: timeOf(message.sent_at),
+        [t('Delivered')]: timeOf(message.delivered_at),
+        [t('Read')]: timeOf(message.read_at),
+        [isCanceled ? t('Canceled') : t('Failed')]: timeOf(message.failed_at),
+        [t('Erased')]: timeOf(message.erased_at),
+        [t('Bulk')]: bulk_id && <a href={hrefOf(`/bulks/${bulk_id}`)}>{bulk_id}</a>,
+        [t('Metadata')]: Object.keys(metadata).length > 0 && (
           <pre>{JSON.stringify(metadata, null, 2)}</pre>
         ),
       }}
@@ -181,32 +192,34 @@ function Actions({
   const isQueued = status === 'queued'
   const isEmpty = erased_at !== null || Object.keys(content).length === 0
   async function cancel() {
-    const text = 'It is not sent, and its credits are returned.'
+    const text = t('It is not sent, and its credits are returned.')
     const question = {
-      ...{ title: 'Cancel this message?', text, action: 'Cancel message', danger: true },
-      cancel: 'Keep it',
+      ...{ title: t('Cancel this message?'), text, action: t('Cancel message'), danger: true },
+      cancel: t('Keep it'),
     }
     if (!(await confirm(question))) return
     await api.messages.cancel(id)
-    toast('The message was canceled.')
+    toast(t('The message was canceled.'))
     onChange()
   }
   async function remove(what: 'redact' | 'erase') {
     const question = {
       redact: {
-        title: 'Remove the content?',
-        text: 'Recipient, status and metadata stay. This cannot be undone.',
-        action: 'Remove content',
+        title: t('Remove the content?'),
+        text: t('Recipient, status and metadata stay. This cannot be undone.'),
+        action: t('Remove content'),
       },
       erase: {
-        title: 'Erase this message?',
-        text: 'Recipient, content and metadata are removed, also from stored events. Status and price stay. This cannot be undone.',
-        action: 'Erase',
+        title: t('Erase this message?'),
+        text: t(
+          'Recipient, content and metadata are removed, also from stored events. Status and price stay. This cannot be undone.',
+        ),
+        action: t('Erase'),
       },
     }[what]
     if (!(await confirm({ ...question, danger: true }))) return
     await api.messages[what](id)
-    toast(what === 'erase' ? 'The message was erased.' : 'The content was removed.')
+    toast(what === 'erase' ? t('The message was erased.') : t('The content was removed.'))
     onChange()
   }
   return (
@@ -217,33 +230,33 @@ function Actions({
           onClick={async () => {
             await copyText(curlOf(message))
             const { attachments } = content as AnyContent
-            toast(attachments ? 'Copied, without the attachments.' : 'Copied as curl.')
+            toast(attachments ? t('Copied, without the attachments.') : t('Copied as curl.'))
           }}
         >
-          Copy as curl
+          {t('Copy as curl')}
         </Button>
       )}
       {may('send') && (
         <>
           {!isQueued && !isEmpty && (
-            <Button onClick={() => remove('redact')}>Remove content</Button>
+            <Button onClick={() => remove('redact')}>{t('Remove content')}</Button>
           )}
           {!isQueued && erased_at === null && (
             <Button kind="danger" onClick={() => remove('erase')}>
-              Erase
+              {t('Erase')}
             </Button>
           )}
           {isQueued && !isInDoubt && channel !== 'voice' && (
-            <Button onClick={() => setMoving(true)}>Reschedule</Button>
+            <Button onClick={() => setMoving(true)}>{t('Reschedule')}</Button>
           )}
           {isQueued && !isInDoubt && (
             <Button kind="danger" onClick={cancel}>
-              Cancel message
+              {t('Cancel message')}
             </Button>
           )}
           {!isQueued && !isEmpty && (
             <LinkButton icon="compose" to={`/compose?from=${id}`}>
-              Send again
+              {t('Send again')}
             </LinkButton>
           )}
         </>
@@ -267,19 +280,21 @@ function Reschedule({
   const [at, setAt] = useState(inputTime(message.scheduled_at ?? new Date()))
   async function save() {
     await api.messages.reschedule(message.id, { scheduled_at: new Date(at).toISOString() })
-    toast('The message has a new time.')
+    toast(t('The message has a new time.'))
     onDone()
     onClose()
   }
   return (
-    <FormDialog title="Reschedule" action="Save" onSubmit={save} onClose={onClose}>
+    <FormDialog title={t('Reschedule')} action={t('Save')} onSubmit={save} onClose={onClose}>
       {(error) => (
         <TextInput
-          label="Send at"
+          label={t('Send at')}
           type="datetime-local"
           required
           autofocus
-          hint={`In your time zone, ${timeZone()}. A past time means now.`}
+          hint={t('In your time zone, {timeZone}. A past time means now.', {
+            timeZone: timeZone(),
+          })}
           error={fieldError(error, 'scheduled_at')}
           value={at}
           onInput={setAt}

@@ -26,6 +26,7 @@ import { ownApi } from '../../shell/own-api.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { go, hrefOf, query, setQuery } from '../../shell/router.ts'
 import { may, mode } from '../../shell/session.ts'
+import { rich, t } from '../../shell/text.ts'
 import { CHANNELS, channelName } from './channels.ts'
 import { summaryOf } from './content.tsx'
 import { MessageDrawer } from './drawer.tsx'
@@ -44,31 +45,30 @@ interface Answer {
 }
 
 const COLUMNS: readonly Column<Found>[] = [
-  { name: 'Recipient', kind: 'main', value: recipientOf },
-  { name: 'Content', kind: 'wide', value: ({ content }) => summaryOf(content) },
-  { name: 'Channel', value: ({ channel }) => channelName(channel) },
+  { name: t('Recipient'), kind: 'main', value: recipientOf },
+  { name: t('Content'), kind: 'wide', value: ({ content }) => summaryOf(content) },
+  { name: t('Channel'), value: ({ channel }) => channelName(channel) },
   {
-    name: 'Status',
+    name: t('Status'),
     value: (message) => (
       <>
         <StatusBadge status={statusOf(message)} />
         <Reason of={message} />
         {statusOf(message) === 'deferred' && (
           <small>
-            {' '}
-            sent <Time at={message.deferred_until ?? ''} />
+            {rich(' sent {time}', { time: <Time at={message.deferred_until ?? ''} /> })}
           </small>
         )}
-        {!message.livemode && mode.value === 'live' && <Badge tone="warn">test</Badge>}
+        {!message.livemode && mode.value === 'live' && <Badge tone="warn">{t('test')}</Badge>}
       </>
     ),
   },
-  { name: 'Created', value: ({ created_at }) => <Time at={created_at} /> },
+  { name: t('Created'), value: ({ created_at }) => <Time at={created_at} /> },
 ]
 
 function recipientOf({ recipient, recipients, contact }: Found) {
   const others = (recipients?.length ?? 1) - 1
-  const address = others > 0 ? `${recipient} and ${others} more` : recipient
+  const address = others > 0 ? t('{recipient} and {others} more', { recipient, others }) : recipient
   return contact?.name ? (
     <>
       {contact.name} <small class="line">{address}</small>
@@ -90,23 +90,23 @@ function Reason({ of }: { of: Found }) {
 }
 
 const STATUSES = [
-  ['', 'All statuses'],
-  ['queued', 'Queued'],
-  ['sent', 'Sent'],
-  ['delivered', 'Delivered'],
-  ['read', 'Read'],
-  ['failed', 'Failed or canceled'],
-  ['canceled', 'Canceled'],
+  ['', t('All statuses')],
+  ['queued', t('Queued')],
+  ['sent', t('Sent')],
+  ['delivered', t('Delivered')],
+  ['read', t('Read')],
+  ['failed', t('Failed or canceled')],
+  ['canceled', t('Canceled')],
 ] as const
 
 const PERIODS = [
-  ['', 'Any time'],
-  ['1', 'Last hour'],
-  ['24', 'Last 24 hours'],
-  ['48', 'Last 48 hours'],
-  ['168', 'Last 7 days'],
-  ['720', 'Last 30 days'],
-  ['dates', 'Dates …'],
+  ['', t('Any time')],
+  ['1', t('Last hour')],
+  ['24', t('Last 24 hours')],
+  ['48', t('Last 48 hours')],
+  ['168', t('Last 7 days')],
+  ['720', t('Last 30 days')],
+  ['dates', t('Dates …')],
 ] as const
 
 const NAMES = [
@@ -177,10 +177,10 @@ function Messages({ params }: PageProps) {
   const address = location.search
   return (
     <>
-      <PageHead title="Messages">
+      <PageHead title={t('Messages')}>
         {may('send') && (
           <LinkButton kind="primary" icon="compose" to="/compose">
-            New message
+            {t('New message')}
           </LinkButton>
         )}
       </PageHead>
@@ -190,7 +190,7 @@ function Messages({ params }: PageProps) {
           <>
             {messages.length > 0 ? (
               <Table
-                label="Messages"
+                label={t('Messages')}
                 columns={COLUMNS}
                 rows={messages}
                 keyOf={({ id }) => id}
@@ -202,10 +202,16 @@ function Messages({ params }: PageProps) {
             )}
             {searched_until ? (
               <p class="pager" role="status">
-                Searched until {exactTime(searched_until)}.
-                <Button onClick={() => setQuery({ after: next_after ?? '' }, { replace: false })}>
-                  Continue the search
-                </Button>
+                {rich('Searched until {searched_until}.{button}', {
+                  searched_until: exactTime(searched_until),
+                  button: (
+                    <Button
+                      onClick={() => setQuery({ after: next_after ?? '' }, { replace: false })}
+                    >
+                      {t('Continue the search')}
+                    </Button>
+                  ),
+                })}
               </p>
             ) : (
               <Pager next={next_after} {...(total !== null && { total })} noun="message" />
@@ -239,28 +245,28 @@ function Filters({
   return (
     <div class="filters">
       <Search
-        placeholder="Name, recipient, id, metadata or text"
+        placeholder={t('Name, recipient, id, metadata or text')}
         value={search}
         onInput={(one) => set({ search: one })}
         onPerson={({ id }) => set({ contact_id: id, search: '' })}
       />
       <Select
         bare
-        label="Channel"
+        label={t('Channel')}
         value={channel}
-        options={[['', 'All channels'], ...CHANNELS]}
+        options={[['', t('All channels')], ...CHANNELS]}
         onInput={(one) => set({ channel: one })}
       />
       <Select
         bare
-        label="Status"
+        label={t('Status')}
         value={status}
         options={STATUSES}
         onInput={(one) => set({ status: one })}
       />
       <Select
         bare
-        label="Period"
+        label={t('Period')}
         value={period}
         options={PERIODS}
         onInput={(one) => set({ period: one, from: '', to: '' })}
@@ -274,7 +280,7 @@ function Filters({
         ).map(([name, value]) => (
           <DayInput
             key={name}
-            label={name === 'from' ? 'From' : 'Until'}
+            label={name === 'from' ? t('From') : t('Until')}
             value={value}
             onInput={(day) => set({ [name]: day })}
           />
@@ -292,7 +298,7 @@ function Filters({
       {more.contact_id && (
         <OfContact id={more.contact_id} onRemove={() => set({ contact_id: '' })} />
       )}
-      <Button onClick={() => setOpen(true)}>More filters</Button>
+      <Button onClick={() => setOpen(true)}>{t('More filters')}</Button>
       {isOpen && <MoreFilters of={more} onChange={set} onClose={() => setOpen(false)} />}
     </div>
   )
@@ -308,9 +314,9 @@ function OfContact({ id, onRemove }: { id: string; onRemove(): void }) {
   return (
     <>
       <Button icon="close" onClick={onRemove}>
-        To <bdi>{name ?? phone ?? email ?? 'one contact'}</bdi>
+        {rich('To {bdi}', { bdi: <bdi>{name ?? phone ?? email ?? t('one contact')}</bdi> })}
       </Button>
-      <a href={hrefOf(`/people/${id}`)}>Everything about this contact</a>
+      <a href={hrefOf(`/people/${id}`)}>{t('Everything about this contact')}</a>
     </>
   )
 }
@@ -322,12 +328,12 @@ type More = Pick<
 
 /** The filters that are buttons while they have a value, and the words of these buttons. */
 const MORE: readonly (readonly [name: keyof More, words: (value: string) => string])[] = [
-  ['bulk_id', () => 'One bulk only'],
-  ['broadcast_id', () => 'One broadcast only'],
-  ['error_code', (code) => `Error: ${code}`],
-  ['api_key_id', () => 'One API key only'],
-  ['sender', (sender) => `Sender: ${sender}`],
-  ['tag', (tag) => `Tag: ${tag}`],
+  ['bulk_id', () => t('One bulk only')],
+  ['broadcast_id', () => t('One broadcast only')],
+  ['error_code', (code) => t('Error: {code}', { code })],
+  ['api_key_id', () => t('One API key only')],
+  ['sender', (sender) => t('Sender: {sender}', { sender })],
+  ['tag', (tag) => t('Tag: {tag}', { tag })],
 ]
 
 /** The maximum of keys to choose from: more do not belong into a menu. */
@@ -351,8 +357,8 @@ function MoreFilters({
   })
   return (
     <FormDialog
-      title="More filters"
-      action="Show messages"
+      title={t('More filters')}
+      action={t('Show messages')}
       onClose={onClose}
       onSubmit={async () => {
         const { error_code = '', api_key_id = '', sender = '', tag = '' } = values
@@ -363,25 +369,29 @@ function MoreFilters({
       {() => (
         <>
           <TextInput
-            label="Error"
-            hint="The code, such as invalid_recipient."
+            label={t('Error')}
+            hint={t('The code, such as invalid_recipient.')}
             autofocus
             {...field('error_code')}
           />
           <Select
-            label="API key"
+            label={t('API key')}
             options={[
-              ['', 'All keys'],
+              ['', t('All keys')],
               ...(keys.data?.api_keys ?? []).map(({ id, name }) => [id, name] as const),
             ]}
             {...field('api_key_id')}
           />
           <TextInput
-            label="Sender"
-            hint="As the request named it. Messages without one have that of the service."
+            label={t('Sender')}
+            hint={t('As the request named it. Messages without one have that of the service.')}
             {...field('sender')}
           />
-          <TextInput label="Tag of an e-mail" hint="Its name or its value." {...field('tag')} />
+          <TextInput
+            label={t('Tag of an e-mail')}
+            hint={t('Its name or its value.')}
+            {...field('tag')}
+          />
         </>
       )}
     </FormDialog>
@@ -391,21 +401,21 @@ function MoreFilters({
 function NoMessages({ isFiltered }: { isFiltered: boolean }) {
   if (isFiltered) {
     return (
-      <Empty icon="messages" title="No message matches">
-        <LinkButton to="/messages">Show all messages</LinkButton>
+      <Empty icon="messages" title={t('No message matches')}>
+        <LinkButton to="/messages">{t('Show all messages')}</LinkButton>
       </Empty>
     )
   }
   return (
-    <Empty icon="messages" title="No messages yet">
-      <p>Messages that you send appear here, each with its way to the recipient.</p>
+    <Empty icon="messages" title={t('No messages yet')}>
+      <p>{t('Messages that you send appear here, each with its way to the recipient.')}</p>
       {may('send') && (
         <LinkButton icon="compose" to="/compose">
-          Send a message
+          {t('Send a message')}
         </LinkButton>
       )}
     </Empty>
   )
 }
 
-export default { title: 'Messages', Page: Messages }
+export default { title: t('Messages'), Page: Messages }

@@ -1,5 +1,6 @@
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
+import { t } from '../../shell/text.ts'
 import { channelName } from './channels.ts'
 
 interface Sending {
@@ -25,14 +26,17 @@ function textOf(
   isQueued: boolean,
 ) {
   if (is_frozen && !isQueued) {
-    return 'The workspace is frozen: sends are refused. Ask the operator of the service.'
+    return t('The workspace is frozen: sends are refused. Ask the operator of the service.')
   }
   const after = isQueued
-    ? 'It is sent when the pause ends, or can be canceled.'
-    : 'Messages are accepted and paid for, and wait until the pause ends.'
-  if (is_paused) return `The operator has paused all sending. ${after}`
+    ? t('It is sent when the pause ends, or can be canceled.')
+    : t('Messages are accepted and paid for, and wait until the pause ends.')
+  if (is_paused) return t('The operator has paused all sending. {after}', { after })
   const isChannel = paused_channels.includes(channel)
   return isChannel
-    ? `${channelName(channel)} is paused by its provider or the operator. ${after}`
+    ? t('{channel} is paused by its provider or the operator. {after}', {
+        channel: channelName(channel),
+        after,
+      })
     : null
 }

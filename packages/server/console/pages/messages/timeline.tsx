@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import { Loaded, Money, StatusBadge } from '../../parts/index.ts'
 import { clockTime, credits, duration, exactTime, preciseTime } from '../../shell/format.ts'
 import { hrefOf } from '../../shell/router.ts'
+import { rich, t } from '../../shell/text.ts'
 import { answerText, Requests, useDelivery } from '../webhooks/delivery.tsx'
 import { statusOf } from './schedule.ts'
 
@@ -35,34 +36,47 @@ function textOf(entry: Entry) {
       return (
         <>
           <StatusBadge status={statusOf(entry)} />{' '}
-          {!entry.applied && <small>changed nothing</small>} {faultOf(entry)}
+          {!entry.applied && <small>{t('changed nothing')}</small>} {faultOf(entry)}
         </>
       )
     case 'provider':
       return (
         <>
-          Attempt {entry.attempt} with {entry.provider}:{' '}
-          {entry.outcome === 'ambiguous' ? 'outcome unknown' : entry.outcome}{' '}
-          {entry.finished_at && (
-            <small>in {duration(Date.parse(entry.finished_at) - Date.parse(entry.at))}</small>
-          )}{' '}
-          {faultOf(entry)}
+          {rich('Attempt {attempt} with {provider}: {value} {value2} {entry}', {
+            attempt: entry.attempt,
+            provider: entry.provider,
+            value: entry.outcome === 'ambiguous' ? t('outcome unknown') : entry.outcome,
+            value2: entry.finished_at && (
+              <small>
+                {rich('in {duration}', {
+                  duration: duration(Date.parse(entry.finished_at) - Date.parse(entry.at)),
+                })}
+              </small>
+            ),
+            entry: faultOf(entry),
+          })}
         </>
       )
     case 'ledger':
       return (
         <>
           {entry.type.replaceAll('_', ' ')} <Money credits={entry.credits} signed />{' '}
-          <small>balance {credits(entry.balance_after)}</small>
+          <small>
+            {rich('balance {balance_after}', { balance_after: credits(entry.balance_after) })}
+          </small>
         </>
       )
     case 'webhook':
       return (
         <>
-          <a href={hrefOf(`/webhooks/${entry.webhook_id}/${entry.delivery_id}`)}>Webhook</a>{' '}
+          <a href={hrefOf(`/webhooks/${entry.webhook_id}/${entry.delivery_id}`)}>{t('Webhook')}</a>{' '}
           {entry.event} <StatusBadge status={entry.status} />{' '}
           <small>
-            {[answerText(entry), entry.attempt_count > 1 && `${entry.attempt_count} attempts`]
+            {[
+              answerText(entry),
+              entry.attempt_count > 1 &&
+                t('{attempt_count} attempts', { attempt_count: entry.attempt_count }),
+            ]
               .filter(Boolean)
               .join(', ')}
           </small>
@@ -102,7 +116,7 @@ function DeliveryDetails({
   const [isOpen, setOpen] = useState(false)
   return (
     <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
-      <summary>Requests</summary>
+      <summary>{t('Requests')}</summary>
       {isOpen && <Shown key={version} webhookId={webhookId} id={id} />}
     </details>
   )

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { FormDialog, TextInput, toast } from '../../parts/index.ts'
 import { fieldError } from '../../shell/api.ts'
+import { t } from '../../shell/text.ts'
 
 interface Act {
   title: string
@@ -17,7 +18,7 @@ interface Act {
 /** A change with its reason: the form is its confirmation, and the audit log records both. */
 function ActDialog({ act, onClose }: { act: Act; onClose(): void }) {
   const [values, setValues] = useState<Record<string, string>>({ reason: '', ...act.start })
-  const fields = [...(act.fields ?? []), ['reason', 'Reason', 'For the audit log'] as const]
+  const fields = [...(act.fields ?? []), ['reason', t('Reason'), t('For the audit log')] as const]
   return (
     <FormDialog
       title={act.title}

@@ -13,6 +13,7 @@ import {
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { filtersOf, hrefOf, setQuery, timesOf } from '../../shell/router.ts'
+import { rich, t } from '../../shell/text.ts'
 
 interface Answer {
   audit_entries: OperatorAuditEntry[]
@@ -33,38 +34,41 @@ function Audit() {
   )
   return (
     <>
-      <PageHead title="Operators' audit log" text="All workspaces and the service itself" />
+      <PageHead
+        title={t("Operators' audit log")}
+        text={t('All workspaces and the service itself')}
+      />
       <div class="filters">
         <Select
           bare
-          label="Action"
+          label={t('Action')}
           value={filter.action ?? ''}
           options={[
-            ['', 'All actions'],
+            ['', t('All actions')],
             ...(load.data?.actions ?? []).map((one) => [one, one] as const),
           ]}
           onInput={(action) => setQuery({ action })}
         />
         <DayInput
-          label="From"
+          label={t('From')}
           value={filter.startDate ?? ''}
           onInput={(startDate) => setQuery({ startDate })}
         />
         <DayInput
-          label="Until"
+          label={t('Until')}
           value={filter.endDate ?? ''}
           onInput={(endDate) => setQuery({ endDate })}
         />
         {filter.workspace_id && (
           <Button icon="close" onClick={() => setQuery({ workspace_id: '' })}>
-            One workspace only
+            {t('One workspace only')}
           </Button>
         )}
       </div>
       <Loaded of={load}>
         {({ audit_entries, next_after }) =>
           audit_entries.length === 0 ? (
-            <Empty icon="audit" title="No entries in this selection" />
+            <Empty icon="audit" title={t('No entries in this selection')} />
           ) : (
             <>
               <section class="card">
@@ -85,13 +89,17 @@ export function AuditList({ entries }: { entries: readonly OperatorAuditEntry[] 
       {entries.map((entry) => (
         <li key={entry.id}>
           <Badge>{entry.action}</Badge> {nameOf(entry)}
-          {entry.address && ` from ${entry.address}`}, <Time at={entry.created_at} />
+          {entry.address && t(' from {address}', { address: entry.address })},{' '}
+          <Time at={entry.created_at} />
           {entry.workspace_id && (
             <p class="small">
-              Workspace{' '}
-              <a href={hrefOf(`/operator/workspaces/${entry.workspace_id}`)}>
-                {entry.workspace_name ?? entry.workspace_id}
-              </a>
+              {rich('Workspace {a}', {
+                a: (
+                  <a href={hrefOf(`/operator/workspaces/${entry.workspace_id}`)}>
+                    {entry.workspace_name ?? entry.workspace_id}
+                  </a>
+                ),
+              })}
             </p>
           )}
           <p class="small">
@@ -106,8 +114,8 @@ export function AuditList({ entries }: { entries: readonly OperatorAuditEntry[] 
 /** The name of the actor, with the kind of an actor that is no person. */
 function nameOf({ actor: { kind, id }, actor_name }: OperatorAuditEntry): string {
   const name = actor_name ?? id
-  if (kind === 'api_key') return `API key ${name}`
+  if (kind === 'api_key') return t('API key {name}', { name })
   return name ?? kind
 }
 
-export default { title: "Operators' audit log", Page: Audit }
+export default { title: t("Operators' audit log"), Page: Audit }

@@ -2,6 +2,7 @@ import type { OperatorBackups, OperatorLedger } from '../../../src/console-api/o
 import { Badge, Button, Loaded, PageHead, Table, Time } from '../../parts/index.ts'
 import { count, number } from '../../shell/format.ts'
 import type { Load } from '../../shell/load.ts'
+import { rich, t } from '../../shell/text.ts'
 import { send, usePolled } from './polled.ts'
 
 function Books() {
@@ -13,40 +14,41 @@ function Books() {
   }
   return (
     <>
-      <PageHead title="Ledger and backups" />
+      <PageHead title={t('Ledger and backups')} />
       <div class="stack">
         <section class="card">
-          <h2>Ledger</h2>
+          <h2>{t('Ledger')}</h2>
           <Loaded of={ledger}>
             {({ is_offered, state, progress, report, error, started_at }) => (
               <>
                 {!is_offered && (
-                  <p>The host of this console verifies the ledger with svc ledger verify.</p>
+                  <p>{t('The host of this console verifies the ledger with svc ledger verify.')}</p>
                 )}
                 {state === 'running' && (
                   <p>
-                    Verifying{' '}
-                    {progress && (
-                      <>
-                        {progress.name}:{' '}
-                        <progress
-                          value={progress.done}
-                          max={progress.total}
-                          aria-label="Progress"
-                        />
-                      </>
-                    )}
+                    {rich('Verifying {value}', {
+                      value: progress && (
+                        <>
+                          {progress.name}:{' '}
+                          <progress
+                            value={progress.done}
+                            max={progress.total}
+                            aria-label={t('Progress')}
+                          />
+                        </>
+                      ),
+                    })}
                   </p>
                 )}
                 {error && (
                   <p>
-                    <Badge tone="bad">failed</Badge> {error}
+                    <Badge tone="bad">{t('failed')}</Badge> {error}
                   </p>
                 )}
                 {report && (
                   <p>
                     <Badge tone={report.ok ? 'good' : 'bad'}>
-                      {report.ok ? 'consistent' : 'inconsistent'}
+                      {report.ok ? t('consistent') : t('inconsistent')}
                     </Badge>{' '}
                     {count(report.entries, 'entry', 'entries')},{' '}
                     {count(report.workspaces, 'workspace')}, {count(report.messages, 'message')}{' '}
@@ -55,20 +57,20 @@ function Books() {
                 )}
                 {report && !report.ok && (
                   <Table
-                    label="Differences"
+                    label={t('Differences')}
                     rows={report.differences}
                     keyOf={(one) => JSON.stringify(one)}
                     columns={[
-                      { name: 'Check', kind: 'main', value: ({ check }) => check },
-                      { name: 'Workspace', value: (one) => one.workspace_id },
-                      { name: 'Stands', value: ({ stands }) => stands },
-                      { name: 'Should be', value: ({ should }) => should },
+                      { name: t('Check'), kind: 'main', value: ({ check }) => check },
+                      { name: t('Workspace'), value: (one) => one.workspace_id },
+                      { name: t('Stands'), value: ({ stands }) => stands },
+                      { name: t('Should be'), value: ({ should }) => should },
                     ]}
                   />
                 )}
                 {is_offered && (
                   <Button disabled={state === 'running'} onClick={start(ledger, '/ledger')}>
-                    Verify the ledger
+                    {t('Verify the ledger')}
                   </Button>
                 )}
               </>
@@ -76,49 +78,57 @@ function Books() {
           </Loaded>
         </section>
         <section class="card">
-          <h2>Backups</h2>
+          <h2>{t('Backups')}</h2>
           <Loaded of={backups}>
             {({ is_offered, dir, every_ms, backups: made, state, error }) =>
               is_offered ? (
                 <>
                   <p class="small">
-                    {every_ms === null
-                      ? 'No backups are scheduled: set SVC_BACKUP_EVERY.'
-                      : `Every ${number(every_ms / 3_600_000)} h`}{' '}
-                    Folder: {dir}. Each backup is verified when it is made.
+                    {rich('{value} Folder: {dir}. Each backup is verified when it is made.', {
+                      value:
+                        every_ms === null
+                          ? t('No backups are scheduled: set SVC_BACKUP_EVERY.')
+                          : t('Every {number} h', { number: number(every_ms / 3_600_000) }),
+                      dir,
+                    })}
                   </p>
                   {error && (
                     <p>
-                      <Badge tone="bad">failed</Badge> {error}
+                      <Badge tone="bad">{t('failed')}</Badge> {error}
                     </p>
                   )}
                   {made.length > 0 && (
                     <Table
-                      label="Backups"
+                      label={t('Backups')}
                       rows={made}
                       keyOf={({ name }) => name}
                       columns={[
-                        { name: 'File', kind: 'main', value: ({ name }) => name },
+                        { name: t('File'), kind: 'main', value: ({ name }) => name },
                         {
-                          name: 'Size',
+                          name: t('Size'),
                           kind: 'number',
-                          value: ({ bytes }) => `${number(Math.ceil(bytes / 1024))} KB`,
+                          value: ({ bytes }) =>
+                            t('{number} KB', { number: number(Math.ceil(bytes / 1024)) }),
                         },
-                        { name: 'Made and verified', value: ({ at }) => <Time at={at} /> },
+                        { name: t('Made and verified'), value: ({ at }) => <Time at={at} /> },
                       ]}
                     />
                   )}
                   {state === 'running' && (
                     <p>
-                      The backup is being made and verified <progress aria-label="Progress" />
+                      {rich('The backup is being made and verified {progress}', {
+                        progress: <progress aria-label={t('Progress')} />,
+                      })}
                     </p>
                   )}
                   <Button disabled={state === 'running'} onClick={start(backups, '/backups')}>
-                    Make a backup now
+                    {t('Make a backup now')}
                   </Button>
                 </>
               ) : (
-                <p>This server makes no backups. PostgreSQL is backed up with its own tools.</p>
+                <p>
+                  {t('This server makes no backups. PostgreSQL is backed up with its own tools.')}
+                </p>
               )
             }
           </Loaded>
@@ -128,4 +138,4 @@ function Books() {
   )
 }
 
-export default { title: 'Ledger and backups', Page: Books }
+export default { title: t('Ledger and backups'), Page: Books }

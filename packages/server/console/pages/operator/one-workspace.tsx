@@ -8,6 +8,7 @@ import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { randomHex } from '../../shell/random.ts'
 import { go } from '../../shell/router.ts'
+import { t } from '../../shell/text.ts'
 import { PausedCountries } from '../verifications/paused.tsx'
 import { useAct } from './acts.tsx'
 import { AuditList } from './audit.tsx'
@@ -34,7 +35,7 @@ export function OneWorkspace({ id, onChange }: { id: string; onChange(): void })
     }
   return (
     <Drawer
-      title={load.data?.workspace.name ?? 'Workspace'}
+      title={load.data?.workspace.name ?? t('Workspace')}
       onClose={() => go(`/operator/workspaces${location.search}`)}
     >
       <Loaded of={load}>
@@ -42,15 +43,17 @@ export function OneWorkspace({ id, onChange }: { id: string; onChange(): void })
           <div class="stack">
             <Facts
               of={{
-                Id: <Copy value={id} />,
-                'E-mail': one.email,
-                Status: one.frozen_reason ? `frozen: ${one.frozen_reason}` : one.status,
-                Available: <Money credits={one.available} />,
-                Held: <Money credits={one.held} />,
-                'Spent today': <Money credits={one.spent_today} />,
-                'Daily limit':
+                [t('Id')]: <Copy value={id} />,
+                [t('E-mail')]: one.email,
+                [t('Status')]: one.frozen_reason
+                  ? t('frozen: {frozen_reason}', { frozen_reason: one.frozen_reason })
+                  : one.status,
+                [t('Available')]: <Money credits={one.available} />,
+                [t('Held')]: <Money credits={one.held} />,
+                [t('Spent today')]: <Money credits={one.spent_today} />,
+                [t('Daily limit')]:
                   one.daily_limit === null ? 'none' : <Money credits={one.daily_limit} />,
-                'Credit limit': <Money credits={one.credit_limit} />,
+                [t('Credit limit')]: <Money credits={one.credit_limit} />,
               }}
             />
             <div class="actions">
@@ -60,29 +63,33 @@ export function OneWorkspace({ id, onChange }: { id: string; onChange(): void })
                   // One id a form: a repeated click grants once.
                   const grant = uuid()
                   act({
-                    title: `Grant credits to ${one.name}`,
-                    action: 'Grant credits',
-                    fields: [['credits', 'Credits']],
-                    run: change('grant', `${one.name} has the credits`, ({ credits }) => ({
-                      credits: Number(credits || Number.NaN),
-                      id: grant,
-                    })),
+                    title: t('Grant credits to {name}', { name: one.name }),
+                    action: t('Grant credits'),
+                    fields: [['credits', t('Credits')]],
+                    run: change(
+                      'grant',
+                      t('{name} has the credits', { name: one.name }),
+                      ({ credits }) => ({
+                        credits: Number(credits || Number.NaN),
+                        id: grant,
+                      }),
+                    ),
                   })
                 }}
               >
-                Grant credits
+                {t('Grant credits')}
               </Button>
               <Button
                 onClick={() =>
                   act({
-                    title: `Limits of ${one.name}`,
-                    action: 'Set limits',
+                    title: t('Limits of {name}', { name: one.name }),
+                    action: t('Set limits'),
                     fields: [
-                      ['daily_limit', 'Daily limit in credits', 'Empty: none'],
+                      ['daily_limit', t('Daily limit in credits'), t('Empty: none')],
                       [
                         'credit_limit',
-                        'Credit limit in credits',
-                        'How far below 0 the balance may go',
+                        t('Credit limit in credits'),
+                        t('How far below 0 the balance may go'),
                       ],
                     ],
                     start: {
@@ -91,7 +98,7 @@ export function OneWorkspace({ id, onChange }: { id: string; onChange(): void })
                     },
                     run: change(
                       'terms',
-                      `${one.name} has the limits`,
+                      t('{name} has the limits', { name: one.name }),
                       ({ daily_limit, credit_limit }) => ({
                         daily_limit: daily_limit ? Number(daily_limit) : null,
                         credit_limit: Number(credit_limit),
@@ -100,41 +107,45 @@ export function OneWorkspace({ id, onChange }: { id: string; onChange(): void })
                   })
                 }
               >
-                Limits
+                {t('Limits')}
               </Button>
               {one.status === 'frozen' ? (
                 <Button
                   onClick={() =>
                     act({
-                      title: `Unfreeze ${one.name}`,
-                      action: 'Unfreeze',
-                      run: change('unfreeze', `${one.name} may spend again`),
+                      title: t('Unfreeze {name}', { name: one.name }),
+                      action: t('Unfreeze'),
+                      run: change('unfreeze', t('{name} may spend again', { name: one.name })),
                     })
                   }
                 >
-                  Unfreeze
+                  {t('Unfreeze')}
                 </Button>
               ) : (
                 <Button
                   kind="danger"
                   onClick={() =>
                     act({
-                      title: `Freeze ${one.name}`,
-                      action: 'Freeze',
-                      text: 'It spends nothing from its next request on. Accepted messages are still sent.',
-                      run: change('freeze', `${one.name} is frozen`),
+                      title: t('Freeze {name}', { name: one.name }),
+                      action: t('Freeze'),
+                      text: t(
+                        'It spends nothing from its next request on. Accepted messages are still sent.',
+                      ),
+                      run: change('freeze', t('{name} is frozen', { name: one.name })),
                     })
                   }
                 >
-                  Freeze
+                  {t('Freeze')}
                 </Button>
               )}
             </div>
             <PausedCountries paused={paused_countries} workspaceId={id} onChange={load.reload} />
             <AuditList entries={audit} />
             <div class="actions">
-              <LinkButton to={`/operator/audit?workspace_id=${id}`}>Whole audit log</LinkButton>
-              <LinkButton to={`/operator/purchases?search=${id}`}>Purchases</LinkButton>
+              <LinkButton to={`/operator/audit?workspace_id=${id}`}>
+                {t('Whole audit log')}
+              </LinkButton>
+              <LinkButton to={`/operator/purchases?search=${id}`}>{t('Purchases')}</LinkButton>
             </div>
           </div>
         )}

@@ -12,6 +12,7 @@ import {
   Time,
 } from '../../parts/index.ts'
 import { count, number } from '../../shell/format.ts'
+import { rich, t } from '../../shell/text.ts'
 import { send, usePolled } from './polled.ts'
 import { ProviderTable, since } from './provider-table.tsx'
 
@@ -19,13 +20,13 @@ function Overview() {
   const load = usePolled<OperatorOverview>('/overview')
   return (
     <>
-      <PageHead title="Overview" text="The whole service, live" />
+      <PageHead title={t('Overview')} text={t('The whole service, live')} />
       <Loaded of={load}>
         {({ findings, rates, totals, message_queue, delivery_queue, credits, ...more }) => (
           <div class="stack">
-            <section class="card" aria-label="Findings">
-              <h2>Findings</h2>
-              {findings.length === 0 && <Badge tone="good">All is well</Badge>}
+            <section class="card" aria-label={t('Findings')}>
+              <h2>{t('Findings')}</h2>
+              {findings.length === 0 && <Badge tone="good">{t('All is well')}</Badge>}
               <ul class="acts">
                 {findings.map(({ severity, text }) => (
                   <li key={text}>
@@ -53,7 +54,13 @@ function Overview() {
               <Figure
                 name="Messages due"
                 value={number(message_queue.due)}
-                note={<>oldest {since(message_queue.oldest_due_at)}</>}
+                note={
+                  <>
+                    {rich('oldest {oldest_due_at}', {
+                      oldest_due_at: since(message_queue.oldest_due_at),
+                    })}
+                  </>
+                }
               />
               <Figure
                 name="Deliveries due"
@@ -63,19 +70,23 @@ function Overview() {
               <Figure
                 name="Credits"
                 value={<Money credits={credits.balance - credits.held} />}
-                note={`available in ${count(credits.workspaces, 'workspace')}, ${number(credits.held)} held; ${number(credits.frozen)} frozen`}
+                note={t('available in {workspaces}, {held} held; {frozen} frozen', {
+                  workspaces: count(credits.workspaces, 'workspace'),
+                  held: number(credits.held),
+                  frozen: number(credits.frozen),
+                })}
               />
             </section>
             <section class="card">
-              <h2>Providers</h2>
+              <h2>{t('Providers')}</h2>
               <ProviderTable providers={more.providers} />
             </section>
             <Checks />
             {more.failures.length > 0 && (
               <section class="card">
-                <h2>Newest failures</h2>
+                <h2>{t('Newest failures')}</h2>
                 <Table
-                  label="Failures"
+                  label={t('Failures')}
                   columns={FAILURES}
                   rows={more.failures}
                   keyOf={({ id }) => id}
@@ -111,14 +122,14 @@ const rate = (n: number | undefined) =>
   n === undefined ? '–' : `${n < 10 ? n.toFixed(1) : number(Math.round(n))}/s`
 
 const FAILURES: readonly Column<OperatorOverview['failures'][number]>[] = [
-  { name: 'Recipient', kind: 'main', value: ({ recipient }) => recipient },
-  { name: 'Provider', value: ({ provider }) => provider ?? '–' },
+  { name: t('Recipient'), kind: 'main', value: ({ recipient }) => recipient },
+  { name: t('Provider'), value: ({ provider }) => provider ?? '–' },
   {
-    name: 'Error',
+    name: t('Error'),
     kind: 'wide',
     value: ({ error_code, error_message }) => `${error_code ?? ''} ${error_message ?? ''}`,
   },
-  { name: 'Failed', value: ({ at }) => <Time at={at} /> },
+  { name: t('Failed'), value: ({ at }) => <Time at={at} /> },
 ]
 
 const LEVELS = { ok: 'good', skipped: 'plain', warning: 'warn', error: 'bad' } as const
@@ -129,23 +140,25 @@ function Checks() {
   const run = async () => setChecks((await send<{ checks: OperatorCheck[] }>('/checks')).checks)
   return (
     <section class="card">
-      <h2>Checks</h2>
+      <h2>{t('Checks')}</h2>
       <p class="small">
-        As svc doctor: disk, database, ledger, secrets, providers, webhooks, domains, backups.
+        {t(
+          'As svc doctor: disk, database, ledger, secrets, providers, webhooks, domains, backups.',
+        )}
       </p>
       {checks && (
         <Table
-          label="Checks"
+          label={t('Checks')}
           rows={checks}
           keyOf={({ check, message }) => check + message}
           columns={[
-            { name: 'Check', kind: 'main', value: ({ check }) => check },
+            { name: t('Check'), kind: 'main', value: ({ check }) => check },
             {
-              name: 'Level',
+              name: t('Level'),
               value: ({ level }) => <Badge tone={LEVELS[level]}>{level}</Badge>,
             },
             {
-              name: 'Result',
+              name: t('Result'),
               value: ({ message, advice }) => (
                 <>
                   {message} {advice && <small class="line">{advice}</small>}
@@ -156,10 +169,10 @@ function Checks() {
         />
       )}
       <Button icon="check" onClick={run}>
-        Run the checks
+        {t('Run the checks')}
       </Button>
     </section>
   )
 }
 
-export default { title: 'Overview', Page: Overview }
+export default { title: t('Overview'), Page: Overview }

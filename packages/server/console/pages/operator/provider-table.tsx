@@ -2,12 +2,13 @@ import type { ComponentChildren } from 'preact'
 import type { OperatorProvider } from '../../../src/console-api/operator/answers.ts'
 import { Badge, Table, Time } from '../../parts/index.ts'
 import { number } from '../../shell/format.ts'
+import { rich, t } from '../../shell/text.ts'
 
 const STATES = {
   active: ['good', 'active'],
-  silent: ['bad', 'does not answer'],
+  silent: ['bad', t('does not answer')],
   paused: ['warn', 'paused'],
-  refused: ['bad', 'refuses its settings'],
+  refused: ['bad', t('refuses its settings')],
 } as const
 
 export function ProviderTable({
@@ -19,29 +20,29 @@ export function ProviderTable({
 }) {
   return (
     <Table
-      label="Providers"
+      label={t('Providers')}
       rows={providers}
       keyOf={({ name }) => name}
       {...(actions && { actions })}
       columns={[
-        { name: 'Provider', kind: 'main', value: ({ name }) => name },
+        { name: t('Provider'), kind: 'main', value: ({ name }) => name },
         {
-          name: 'State',
+          name: t('State'),
           value: ({ state }) => <Badge tone={STATES[state][0]}>{STATES[state][1]}</Badge>,
         },
         {
-          name: 'Open calls',
+          name: t('Open calls'),
           kind: 'number',
           value: ({ queue }) => <Aged count={queue.calls} oldest={queue.oldest_call_at} />,
         },
         {
-          name: 'Waiting',
+          name: t('Waiting'),
           kind: 'number',
           value: ({ queue }) => <Aged count={queue.waiting} oldest={queue.oldest_waiting_at} />,
         },
-        { name: 'Unknown', kind: 'number', value: ({ queue }) => number(queue.unknown) },
+        { name: t('Unknown'), kind: 'number', value: ({ queue }) => number(queue.unknown) },
         {
-          name: 'Accepted / failed',
+          name: t('Accepted / failed'),
           value: ({ recent }) =>
             `${number(recent.accepted)} / ${number(recent.rejected + recent.retried + recent.unknown)}`,
         },
@@ -54,7 +55,8 @@ export function ProviderTable({
 function Aged({ count, oldest }: { count: number; oldest: string | null }) {
   return (
     <>
-      {number(count)} {oldest && <small>oldest {since(oldest)}</small>}
+      {number(count)}{' '}
+      {oldest && <small>{rich('oldest {oldest}', { oldest: since(oldest) })}</small>}
     </>
   )
 }

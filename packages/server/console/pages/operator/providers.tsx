@@ -1,6 +1,7 @@
 import type { OperatorProvider } from '../../../src/console-api/operator/answers.ts'
 import { Badge, Button, Empty, Facts, Loaded, PageHead, Time, toast } from '../../parts/index.ts'
 import { count, number } from '../../shell/format.ts'
+import { rich, t } from '../../shell/text.ts'
 import { useAct } from './acts.tsx'
 import { send, usePolled } from './polled.ts'
 import { ProviderTable } from './provider-table.tsx'
@@ -12,7 +13,7 @@ function Providers() {
     act({
       title: `${action} ${sender ?? name}`,
       action,
-      text: verb === 'pause' ? 'Its messages wait, or another provider sends them.' : undefined,
+      text: verb === 'pause' ? t('Its messages wait, or another provider sends them.') : undefined,
       async run({ reason }) {
         await send(`/providers/${encodeURIComponent(name)}/${verb}`, {
           reason,
@@ -26,21 +27,24 @@ function Providers() {
     const path = `/providers/${encodeURIComponent(name)}/check`
     const { type, text } = await send<{ type: string; text: string | null }>(path)
     if (type === 'failed') toast(text ?? type, 'bad')
-    else if (type === 'ok') toast(`${name} accepts its settings`)
-    else toast(`${name} cannot be tested without a message: nothing was sent`, 'plain')
+    else if (type === 'ok') toast(t('{name} accepts its settings', { name }))
+    else toast(t('{name} cannot be tested without a message: nothing was sent', { name }), 'plain')
   }
   return (
     <>
-      <PageHead title="Providers" text="Outcomes are those of the last 15 minutes on this server" />
+      <PageHead
+        title={t('Providers')}
+        text={t('Outcomes are those of the last 15 minutes on this server')}
+      />
       <Loaded of={load}>
         {({ providers }) => (
           <div class="stack">
             {providers.every(({ type }) => type === 'sandbox') && (
-              <Empty title="No provider is configured">
+              <Empty title={t('No provider is configured')}>
                 <p>
-                  The sandbox serves every channel: no message reaches a phone or a mailbox. List
-                  providers in SVC_PROVIDERS and start the service again:
-                  docs/operating/providers.md.
+                  {t(
+                    'The sandbox serves every channel: no message reaches a phone or a mailbox. List providers in SVC_PROVIDERS and start the service again: docs/operating/providers.md.',
+                  )}
                 </p>
               </Empty>
             )}
@@ -50,12 +54,14 @@ function Providers() {
                 actions={({ name, state, type }) =>
                   type !== 'sandbox' && (
                     <>
-                      <Button onClick={() => test(name)}>Test</Button>
+                      <Button onClick={() => test(name)}>{t('Test')}</Button>
                       {state === 'paused' || state === 'refused' ? (
-                        <Button onClick={() => change(name, 'resume', 'Resume')}>Resume</Button>
+                        <Button onClick={() => change(name, 'resume', t('Resume'))}>
+                          {t('Resume')}
+                        </Button>
                       ) : (
-                        <Button kind="danger" onClick={() => change(name, 'pause', 'Pause')}>
-                          Pause
+                        <Button kind="danger" onClick={() => change(name, 'pause', t('Pause'))}>
+                          {t('Pause')}
                         </Button>
                       )}
                     </>
@@ -68,35 +74,41 @@ function Providers() {
                 <h2>{name}</h2>
                 <Facts
                   of={{
-                    Type: type,
-                    Channels: channels.join(', ') || null,
-                    Limit:
+                    [t('Type')]: type,
+                    [t('Channels')]: channels.join(', ') || null,
+                    [t('Limit')]:
                       more.messages_per_second &&
-                      `${count(more.messages_per_second, 'message')} per second`,
-                    Outcomes: `${count(recent.accepted, 'accepted', 'accepted')}, ${number(recent.rejected)} rejected, ${number(recent.retried)} retried, ${number(recent.unknown)} unknown`,
-                    'Last error': recent.last_error && (
+                      t('{messages_per_second} per second', {
+                        messages_per_second: count(more.messages_per_second, 'message'),
+                      }),
+                    [t('Outcomes')]: t(
+                      '{accepted}, {rejected} rejected, {retried} retried, {unknown} unknown',
+                      {
+                        accepted: count(recent.accepted, 'accepted', 'accepted'),
+                        rejected: number(recent.rejected),
+                        retried: number(recent.retried),
+                        unknown: number(recent.unknown),
+                      },
+                    ),
+                    [t('Last error')]: recent.last_error && (
                       <>
                         {recent.last_error.code}: {recent.last_error.message} (
                         <Time at={recent.last_error.at} />)
                       </>
                     ),
-                    Connections:
+                    [t('Connections')]:
                       connections.map((one) => `${one.name} ${one.state}`).join(', ') || null,
                   }}
                 />
                 {pauses.map(({ sender, code, reason, retry_at, created_at }) => (
                   <p key={sender}>
-                    <Badge tone="warn">{sender ?? 'paused'}</Badge> {code} {reason} (
+                    <Badge tone="warn">{sender ?? t('paused')}</Badge> {code} {reason} (
                     <Time at={created_at} />
-                    {retry_at && (
-                      <>
-                        , next try <Time at={retry_at} />
-                      </>
-                    )}
+                    {retry_at && <>{rich(', next try {time}', { time: <Time at={retry_at} /> })}</>}
                     ){' '}
                     {sender && (
-                      <Button onClick={() => change(name, 'resume', 'Resume', sender)}>
-                        Resume
+                      <Button onClick={() => change(name, 'resume', t('Resume'), sender)}>
+                        {t('Resume')}
                       </Button>
                     )}
                   </p>
@@ -111,4 +123,4 @@ function Providers() {
   )
 }
 
-export default { title: 'Providers', Page: Providers }
+export default { title: t('Providers'), Page: Providers }

@@ -13,24 +13,25 @@ import {
 } from '../../parts/index.ts'
 import { number } from '../../shell/format.ts'
 import { query, setQuery } from '../../shell/router.ts'
+import { t } from '../../shell/text.ts'
 import { useAct } from './acts.tsx'
 import { send, usePolled } from './polled.ts'
 
 /** Why a purchase is under review. */
 const REASONS: Record<string, string> = {
-  amount_mismatch: 'The payment has another amount.',
-  currency_mismatch: 'The payment is in another currency.',
+  amount_mismatch: t('The payment has another amount.'),
+  currency_mismatch: t('The payment is in another currency.'),
 }
 
 const reasonOf = ({ review_reason: one }: OperatorPurchase) => REASONS[one] ?? one
 
 /** What an act found out about a purchase. */
 function resultOf(one: OperatorPurchase): string {
-  if (one.review_reason !== '') return `Still under review: ${reasonOf(one)}`
+  if (one.review_reason !== '') return t('Still under review: {one}', { one: reasonOf(one) })
   if (one.status === 'paid') {
-    return 'The review ended: the purchase is paid, and its credits are booked.'
+    return t('The review ended: the purchase is paid, and its credits are booked.')
   }
-  return `The review ended: the purchase is ${one.status}.`
+  return t('The review ended: the purchase is {status}.', { status: one.status })
 }
 
 function Purchases() {
@@ -43,32 +44,40 @@ function Purchases() {
     const { id, workspace_id, price } = one
     const isReviewed = one.review_reason !== ''
     act({
-      title: `${action}: purchase for ${price}`,
+      title: t('{action}: purchase for {price}', { action, price }),
       action,
       text:
         verb === 'refund' &&
         (isReviewed
-          ? 'The payer gets the rest of the payment back. Credits that an operator granted for it stay.'
-          : 'The payer gets the rest of the payment back, and the credits are taken; the balance may be below 0.'),
+          ? t(
+              'The payer gets the rest of the payment back. Credits that an operator granted for it stay.',
+            )
+          : t(
+              'The payer gets the rest of the payment back, and the credits are taken; the balance may be below 0.',
+            )),
       async run({ reason }) {
         const { purchase } = await send<{ purchase: OperatorPurchase }>(
           `/purchases/${id}/${verb}`,
           { workspace_id, reason },
         )
         load.reload()
-        return isReviewed ? resultOf(purchase) : `The purchase is ${purchase.status}.`
+        return isReviewed
+          ? resultOf(purchase)
+          : t('The purchase is {status}.', { status: purchase.status })
       },
     })
   }
   return (
     <>
       <PageHead
-        title="Purchases"
-        text="Without a search: those whose payment differs, so that no credits are granted. Refund them, or check them again after a change at the payment provider."
+        title={t('Purchases')}
+        text={t(
+          'Without a search: those whose payment differs, so that no credits are granted. Refund them, or check them again after a change at the payment provider.',
+        )}
       />
       <div class="filters">
         <Search
-          placeholder="Id of a purchase, payment or workspace, or e-mail of a workspace"
+          placeholder={t('Id of a purchase, payment or workspace, or e-mail of a workspace')}
           value={search}
           onInput={(text) => setQuery({ search: text })}
         />
@@ -78,28 +87,34 @@ function Purchases() {
           purchases.length === 0 ? (
             <Empty
               icon="credits"
-              title={search ? 'No purchase has this id or workspace' : 'No purchase needs a review'}
+              title={
+                search ? t('No purchase has this id or workspace') : t('No purchase needs a review')
+              }
             />
           ) : (
             <Table
-              label="Purchases"
+              label={t('Purchases')}
               rows={purchases}
               keyOf={({ id }) => id}
               columns={[
-                { name: 'Purchase', kind: 'main', value: ({ id }) => <Copy value={id} /> },
-                { name: 'Status', value: ({ status }) => <StatusBadge status={status} /> },
-                { name: 'Price', value: ({ price }) => price },
-                { name: 'Credits', kind: 'number', value: ({ credits }) => number(credits) },
-                { name: 'Reason', kind: 'wide', value: reasonOf },
-                { name: 'Created', value: ({ created_at }) => <Time at={created_at} /> },
+                { name: t('Purchase'), kind: 'main', value: ({ id }) => <Copy value={id} /> },
+                { name: t('Status'), value: ({ status }) => <StatusBadge status={status} /> },
+                { name: t('Price'), value: ({ price }) => price },
+                { name: t('Credits'), kind: 'number', value: ({ credits }) => number(credits) },
+                { name: t('Reason'), kind: 'wide', value: reasonOf },
+                { name: t('Created'), value: ({ created_at }) => <Time at={created_at} /> },
               ]}
               actions={(one) => (
                 <>
-                  <LinkButton to={`/operator/workspaces/${one.workspace_id}`}>Workspace</LinkButton>
-                  <Button onClick={() => change(one, 'check', 'Check again')}>Check again</Button>
+                  <LinkButton to={`/operator/workspaces/${one.workspace_id}`}>
+                    {t('Workspace')}
+                  </LinkButton>
+                  <Button onClick={() => change(one, 'check', t('Check again'))}>
+                    {t('Check again')}
+                  </Button>
                   {(one.status === 'paid' || one.review_reason !== '') && (
-                    <Button kind="danger" onClick={() => change(one, 'refund', 'Refund')}>
-                      Refund
+                    <Button kind="danger" onClick={() => change(one, 'refund', t('Refund'))}>
+                      {t('Refund')}
                     </Button>
                   )}
                 </>
@@ -113,4 +128,4 @@ function Purchases() {
   )
 }
 
-export default { title: 'Purchases', Page: Purchases }
+export default { title: t('Purchases'), Page: Purchases }

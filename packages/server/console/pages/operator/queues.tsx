@@ -3,6 +3,7 @@ import type { OperatorQueues } from '../../../src/console-api/operator/answers.t
 import { Button, confirm, Empty, Loaded, PageHead, Table, Time, toast } from '../../parts/index.ts'
 import { count, number } from '../../shell/format.ts'
 import { query, setQuery } from '../../shell/router.ts'
+import { t } from '../../shell/text.ts'
 import { useAct } from './acts.tsx'
 import { send, usePolled } from './polled.ts'
 import { since } from './provider-table.tsx'
@@ -11,25 +12,32 @@ function Queues() {
   const load = usePolled<OperatorQueues>('/queues')
   const { act, dialog } = useAct()
   async function resume(choice: 'send' | 'cancel' | null, text: string) {
-    const yes = { title: 'Resume all sending?', text, action: 'Resume', danger: choice !== null }
+    const yes = {
+      title: t('Resume all sending?'),
+      text,
+      action: t('Resume'),
+      danger: choice !== null,
+    }
     if (!(await confirm(yes))) return
     const { canceled } = await send<{ canceled: number }>('/dispatch/resume', { choice })
     toast(
       choice === 'cancel'
-        ? `${count(canceled, 'message')} canceled and refunded`
-        : 'Sending continues',
+        ? t('{canceled} canceled and refunded', { canceled: count(canceled, 'message') })
+        : t('Sending continues'),
     )
     load.reload()
   }
   const pause = () =>
     act({
-      title: 'Pause all sending and delivering',
-      action: 'Pause all',
-      text: 'Requests are still accepted; their messages wait. This server begins no call any more, other servers none after five seconds; calls that have begun end within a minute, and count as leased.',
+      title: t('Pause all sending and delivering'),
+      action: t('Pause all'),
+      text: t(
+        'Requests are still accepted; their messages wait. This server begins no call any more, other servers none after five seconds; calls that have begun end within a minute, and count as leased.',
+      ),
       async run({ reason }) {
         await send('/dispatch/pause', { reason })
         load.reload()
-        return 'All sending and delivering is paused'
+        return t('All sending and delivering is paused')
       },
     })
   // The palette of the console leads here.
@@ -41,10 +49,10 @@ function Queues() {
   }, [isAsked])
   return (
     <>
-      <PageHead title="Queues">
+      <PageHead title={t('Queues')}>
         {load.data && !load.data.pause && (
           <Button kind="danger" onClick={pause}>
-            Pause all
+            {t('Pause all')}
           </Button>
         )}
       </PageHead>
@@ -53,24 +61,26 @@ function Queues() {
           <div class="stack">
             {pause && (
               <section class="card">
-                <h2>All sending and delivering is paused</h2>
+                <h2>{t('All sending and delivering is paused')}</h2>
                 <p>
                   <Time at={pause.created_at} />: {pause.reason}
                 </p>
                 {doubtful.length > 0 && (
                   <>
                     <p>
-                      These messages were due before the restore. A provider may have them already.
+                      {t(
+                        'These messages were due before the restore. A provider may have them already.',
+                      )}
                     </p>
                     <Table
-                      label="Messages in doubt"
+                      label={t('Messages in doubt')}
                       rows={doubtful}
                       keyOf={({ workspace_id, channel }) => workspace_id + channel}
                       columns={[
-                        { name: 'Workspace', kind: 'main', value: (one) => one.workspace_id },
-                        { name: 'Channel', value: (one) => one.channel },
-                        { name: 'Messages', kind: 'number', value: (one) => number(one.count) },
-                        { name: 'Oldest', value: (one) => <Time at={one.oldest_at} /> },
+                        { name: t('Workspace'), kind: 'main', value: (one) => one.workspace_id },
+                        { name: t('Channel'), value: (one) => one.channel },
+                        { name: t('Messages'), kind: 'number', value: (one) => number(one.count) },
+                        { name: t('Oldest'), value: (one) => <Time at={one.oldest_at} /> },
                       ]}
                     />
                   </>
@@ -82,70 +92,71 @@ function Queues() {
                         onClick={() =>
                           resume(
                             'send',
-                            'The messages in doubt are sent, some perhaps a second time.',
+                            t('The messages in doubt are sent, some perhaps a second time.'),
                           )
                         }
                       >
-                        Send them and resume
+                        {t('Send them and resume')}
                       </Button>
                       <Button
                         kind="danger"
                         onClick={() =>
-                          resume('cancel', 'The messages in doubt fail and are refunded.')
+                          resume('cancel', t('The messages in doubt fail and are refunded.'))
                         }
                       >
-                        Cancel them and resume
+                        {t('Cancel them and resume')}
                       </Button>
                     </>
                   ) : (
                     <Button
                       onClick={() =>
-                        resume(null, 'Sending and delivering continue within a second.')
+                        resume(null, t('Sending and delivering continue within a second.'))
                       }
                     >
-                      Resume
+                      {t('Resume')}
                     </Button>
                   )}
                 </div>
               </section>
             )}
             <Table
-              label="Queues"
+              label={t('Queues')}
               rows={[
                 { name: 'Messages', ...messages },
                 { name: 'Deliveries', ...deliveries },
               ]}
               keyOf={({ name }) => name}
               columns={[
-                { name: 'Queue', kind: 'main', value: ({ name }) => name },
-                { name: 'Due', kind: 'number', value: ({ due }) => number(due) },
-                { name: 'Next due', value: (one) => since(one.first_due_at) },
-                { name: 'Leased', kind: 'number', value: ({ leased }) => number(leased) },
+                { name: t('Queue'), kind: 'main', value: ({ name }) => name },
+                { name: t('Due'), kind: 'number', value: ({ due }) => number(due) },
+                { name: t('Next due'), value: (one) => since(one.first_due_at) },
+                { name: t('Leased'), kind: 'number', value: ({ leased }) => number(leased) },
                 {
-                  name: 'Scheduled or retried later',
+                  name: t('Scheduled or retried later'),
                   kind: 'number',
                   value: ({ later }) => number(later),
                 },
               ]}
             />
-            <h2>Unknown outcomes</h2>
+            <h2>{t('Unknown outcomes')}</h2>
             <p class="small">
-              A provider may have these messages. The service queries the provider; without an
-              answer a message ends as outcome_unknown after ten minutes.
+              {t(
+                'A provider may have these messages. The service queries the provider; without an answer a message ends as outcome_unknown after ten minutes.',
+              )}
             </p>
             {unknown.length === 0 ? (
-              <Empty title="No message with an unknown outcome" />
+              <Empty title={t('No message with an unknown outcome')} />
             ) : (
               <Table
-                label="Unknown outcomes"
+                label={t('Unknown outcomes')}
                 rows={unknown}
                 keyOf={({ id }) => id}
                 columns={[
-                  { name: 'Recipient', kind: 'main', value: (one) => one.recipient },
-                  { name: 'Provider', value: (one) => one.provider ?? '–' },
-                  { name: 'Attempt', kind: 'number', value: (one) => one.attempt },
-                  { name: 'Unknown since', value: (one) => <Time at={one.unknown_since} /> },
-                  { name: 'Next look-up', value: (one) => <Time at={one.due_at} /> },
+                  { name: t('Recipient'), kind: 'main', value: (one) => one.recipient },
+                  { name: t('Provider'), value: (one) => one.provider ?? '–' },
+                  { name: t('Attempt'), kind: 'number', value: (one) => one.attempt },
+                  { name: t('Unknown since'), value: (one) => <Time at={one.unknown_since} /> },
+                  { name: t('Next look-up'), value: (one) => <Time at={one.due_at} /> },
                 ]}
               />
             )}
@@ -157,4 +168,4 @@ function Queues() {
   )
 }
 
-export default { title: 'Queues', Page: Queues }
+export default { title: t('Queues'), Page: Queues }

@@ -14,6 +14,7 @@ import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { query, setQuery } from '../../shell/router.ts'
 import { operator } from '../../shell/session.ts'
+import { t } from '../../shell/text.ts'
 
 function Settings() {
   const search = query.value.get('search') ?? ''
@@ -25,12 +26,12 @@ function Settings() {
   return (
     <>
       <PageHead
-        title="Service settings"
-        text="Read-only; secrets are masked. Pages: docs/operating/configuration.md"
+        title={t('Service settings')}
+        text={t('Read-only; secrets are masked. Pages: docs/operating/configuration.md')}
       />
       <div class="filters">
         <Search
-          placeholder="Name, text or value"
+          placeholder={t('Name, text or value')}
           value={search}
           onInput={(text) => setQuery({ search: text })}
         />
@@ -38,17 +39,17 @@ function Settings() {
       <Loaded of={load}>
         {({ settings }) =>
           settings === null || settings.length === 0 ? (
-            <Empty icon="settings" title="The host of this console has the settings" />
+            <Empty icon="settings" title={t('The host of this console has the settings')} />
           ) : (
             <Table
-              label="Settings"
+              label={t('Settings')}
               rows={settings.filter(({ env, summary, value }) =>
                 `${env} ${summary} ${value}`.toLowerCase().includes(search.toLowerCase()),
               )}
               keyOf={({ env }) => env}
               columns={[
                 {
-                  name: 'Setting',
+                  name: t('Setting'),
                   kind: 'main',
                   value: ({ env, summary }) => (
                     <>
@@ -57,9 +58,9 @@ function Settings() {
                     </>
                   ),
                 },
-                { name: 'Value', kind: 'wide', value: ({ value }) => value ?? '' },
+                { name: t('Value'), kind: 'wide', value: ({ value }) => value ?? '' },
                 {
-                  name: 'From',
+                  name: t('From'),
                   value: ({ source }) => (
                     <Badge tone={source === 'default' ? 'plain' : 'good'}>{source}</Badge>
                   ),
@@ -71,7 +72,7 @@ function Settings() {
       </Loaded>
       {!facts.sign_in.includes('host') && (
         <section class="card section">
-          <h2>Your password</h2>
+          <h2>{t('Your password')}</h2>
           <ChangePassword
             name={operator.value ?? ''}
             onSubmit={async (json) => {
@@ -79,7 +80,7 @@ function Settings() {
               operator.value = null
             }}
           />
-          <h2 class="section">Second factor</h2>
+          <h2 class="section">{t('Second factor')}</h2>
           <SecondFactor path="/operator/second-factor" code="code" onChanged={load.reload} />
         </section>
       )}
@@ -87,4 +88,4 @@ function Settings() {
   )
 }
 
-export default { title: 'Service settings', Page: Settings }
+export default { title: t('Service settings'), Page: Settings }

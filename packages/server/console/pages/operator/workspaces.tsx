@@ -4,6 +4,7 @@ import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { query, setQuery } from '../../shell/router.ts'
+import { t } from '../../shell/text.ts'
 import { OneWorkspace } from './one-workspace.tsx'
 
 function Workspaces({ params: { id } }: PageProps) {
@@ -20,10 +21,10 @@ function Workspaces({ params: { id } }: PageProps) {
   )
   return (
     <>
-      <PageHead title="Workspaces" />
+      <PageHead title={t('Workspaces')} />
       <div class="filters">
         <Search
-          placeholder="Name, e-mail address or id"
+          placeholder={t('Name, e-mail address or id')}
           value={search}
           onInput={(text) => setQuery({ search: text }, { to: '/operator/workspaces' })}
         />
@@ -31,32 +32,32 @@ function Workspaces({ params: { id } }: PageProps) {
       <ListPage
         of={list}
         rowsOf={(answer) => answer.workspaces}
-        label="Workspaces"
+        label={t('Workspaces')}
         keyOf={(one) => one.id}
         to={(one) => `/operator/workspaces/${one.id}${location.search}`}
         current={id}
         columns={[
-          { name: 'Name', kind: 'main', value: ({ name }) => name },
-          { name: 'E-mail', kind: 'wide', value: ({ email }) => email },
+          { name: t('Name'), kind: 'main', value: ({ name }) => name },
+          { name: t('E-mail'), kind: 'wide', value: ({ email }) => email },
           {
-            name: 'Status',
+            name: t('Status'),
             value: ({ status }) => (
               <Badge tone={status === 'active' ? 'good' : 'bad'}>{status}</Badge>
             ),
           },
           {
-            name: 'Available',
+            name: t('Available'),
             kind: 'number',
             value: ({ available }) => <Money credits={available} />,
           },
-          { name: 'Created', value: ({ created_at }) => <Time at={created_at} /> },
+          { name: t('Created'), value: ({ created_at }) => <Time at={created_at} /> },
         ]}
         noun="workspace"
-        empty={<Empty title={search ? 'No workspace matches' : 'No workspaces yet'} />}
+        empty={<Empty title={search ? t('No workspace matches') : t('No workspaces yet')} />}
       />
       {id && <OneWorkspace key={id} id={id} onChange={list.reload} />}
     </>
   )
 }
 
-export default { title: 'Workspaces', Page: Workspaces }
+export default { title: t('Workspaces'), Page: Workspaces }

@@ -8,6 +8,7 @@ import { overlay } from '../../shell/overlay.ts'
 import type { PageEntry } from '../../shell/page.ts'
 import { go } from '../../shell/router.ts'
 import { chooseMode, may, mode, session } from '../../shell/session.ts'
+import { t } from '../../shell/text.ts'
 import { summaryOf } from '../messages/content.tsx'
 
 interface Entry {
@@ -30,30 +31,30 @@ const to = (path: string, text: string, hint: string): Entry => ({
 function actions(): Entry[] {
   const sending = may('send')
     ? [
-        to('/compose', 'New message', 'Action'),
-        to('/bulks/new', 'New bulk', 'Action'),
-        to('/broadcasts/new', 'New broadcast', 'Action'),
-        to('/contacts/new', 'Add a contact', 'Action'),
-        to('/contacts/import', 'Import contacts', 'Action'),
+        to('/compose', t('New message'), t('Action')),
+        to('/bulks/new', t('New bulk'), t('Action')),
+        to('/broadcasts/new', t('New broadcast'), t('Action')),
+        to('/contacts/new', t('Add a contact'), t('Action')),
+        to('/contacts/import', t('Import contacts'), t('Action')),
       ]
     : []
   const other = mode.value === 'test' ? 'live' : 'test'
   const common: Entry[] = session.value
     ? [
         {
-          ...{ key: 'mode', text: `Show ${other} data`, hint: 'Action' },
+          ...{ key: 'mode', text: t('Show {other} data', { other }), hint: t('Action') },
           run: () => chooseMode(other),
         },
       ]
     : []
   const operating = may('operate')
     ? [
-        to('/operator/queues?act=pause', 'Pause all sending and delivering', 'Operator'),
-        to('/operator/providers', 'Pause a provider', 'Operator'),
+        to('/operator/queues?act=pause', t('Pause all sending and delivering'), t('Operator')),
+        to('/operator/providers', t('Pause a provider'), t('Operator')),
       ]
     : []
   const keys: Entry = {
-    ...{ key: 'keys', text: 'Keyboard', hint: 'Action' },
+    ...{ key: 'keys', text: t('Keyboard'), hint: t('Action') },
     run() {
       overlay.value = 'shortcuts'
     },
@@ -64,7 +65,7 @@ function actions(): Entry[] {
 function pages(): Entry[] {
   const isShown = ({ label, needs, dev }: PageEntry) => label && may(needs) && (!dev || facts.dev)
   return PAGES.filter(isShown).map(({ path, label = '', group }) =>
-    to(path.replace(/\/:.*$/, '') || '/', label, group === 'Operator' ? 'Operator' : 'Page'),
+    to(path.replace(/\/:.*$/, '') || '/', label, group === 'Operator' ? t('Operator') : t('Page')),
   )
 }
 
@@ -81,14 +82,16 @@ async function named(id: string, signal: AbortSignal): Promise<Entry[]> {
     api.messages
       .get(id, { signal })
       .then(({ message }) =>
-        to(`/messages/${id}`, `${message.recipient}: ${summaryOf(message.content)}`, 'Message'),
+        to(`/messages/${id}`, `${message.recipient}: ${summaryOf(message.content)}`, t('Message')),
       ),
     api.bulks
       .get(id, { signal })
-      .then(({ bulk }) => to(`/bulks/${id}`, `${bulk.total} messages`, 'Bulk')),
+      .then(({ bulk }) =>
+        to(`/bulks/${id}`, t('{total} messages', { total: bulk.total }), t('Bulk')),
+      ),
     api.contacts
       .get(id, { signal })
-      .then(({ contact }) => to(`/people/${id}`, contact.name ?? 'Contact', 'Contact')),
+      .then(({ contact }) => to(`/people/${id}`, contact.name ?? t('Contact'), t('Contact'))),
   ])
   return found.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
 }
@@ -98,7 +101,7 @@ async function searched(search: string, signal: AbortSignal): Promise<Entry[]> {
   const people = await findPeople(search, signal)
   return people.map(({ id, name, phone, email }) => {
     const address = phone ?? email ?? ''
-    return to(`/people/${id}`, name ? `${name}, ${address}` : address, 'Contact')
+    return to(`/people/${id}`, name ? `${name}, ${address}` : address, t('Contact'))
   })
 }
 
@@ -121,8 +124,8 @@ export function Palette({ onClose }: { onClose(): void }) {
   }, [search])
   const messages = to(
     `/messages?${new URLSearchParams({ search })}`,
-    `Search messages for ${search}`,
-    'Search',
+    t('Search messages for {search}', { search }),
+    t('Search'),
   )
   const own = [...actions(), ...pages()].filter((one) => matches(one.text, search))
   const entries = [
@@ -132,7 +135,7 @@ export function Palette({ onClose }: { onClose(): void }) {
   ]
   const list = useListbox({
     items: entries,
-    label: 'Pages, actions and people',
+    label: t('Pages, actions and people'),
     choiceOf: (entry) => entry,
     onChoose(entry) {
       onClose()
@@ -142,7 +145,7 @@ export function Palette({ onClose }: { onClose(): void }) {
   })
   const isSearching = search.length > 1 && found?.search !== search && may('read')
   return (
-    <Dialog title="Go to" onClose={onClose}>
+    <Dialog title={t('Go to')} onClose={onClose}>
       <div class="palette">
         <input
           {...list.input}
@@ -150,14 +153,14 @@ export function Palette({ onClose }: { onClose(): void }) {
           autofocus
           type="text"
           dir="auto"
-          aria-label="Page, action, person, or id of a message, a bulk or a contact"
-          placeholder="Page, action, person or id"
+          aria-label={t('Page, action, person, or id of a message, a bulk or a contact')}
+          placeholder={t('Page, action, person or id')}
           value={text}
           onInput={({ currentTarget }) => setText(currentTarget.value)}
         />
         {list.list}
         <p class="small" role="status">
-          {isSearching ? 'Searching…' : `${entries.length} results`}
+          {isSearching ? t('Searching…') : t('{length} results', { length: entries.length })}
         </p>
       </div>
     </Dialog>

@@ -1,20 +1,21 @@
 import { Dialog } from '../../parts/index.ts'
 import { isApple } from '../../shell/overlay.ts'
+import { t } from '../../shell/text.ts'
 
 const SHORTCUTS: readonly (readonly [keys: readonly string[], meaning: string])[] = [
-  [[isApple ? '⌘ K' : 'Ctrl K'], 'Go to a page, a person, a message or an action'],
-  [['/'], 'Search on this page'],
-  [['j', 'k'], 'Next and previous row of a list'],
-  [['Enter'], 'Open the row'],
-  [['→', '←'], 'In an open record: next and previous record'],
-  [['Esc'], 'Close what is open'],
-  [['?'], 'Show these keys'],
+  [[isApple ? '⌘ K' : t('Ctrl K')], t('Go to a page, a person, a message or an action')],
+  [['/'], t('Search on this page')],
+  [['j', 'k'], t('Next and previous row of a list')],
+  [[t('Enter')], t('Open the row')],
+  [['→', '←'], t('In an open record: next and previous record')],
+  [[t('Esc')], t('Close what is open')],
+  [['?'], t('Show these keys')],
 ]
 
 /** All keys of the console. */
 export function Shortcuts({ onClose }: { onClose(): void }) {
   return (
-    <Dialog title="Keyboard" onClose={onClose}>
+    <Dialog title={t('Keyboard')} onClose={onClose}>
       <dl class="facts">
         {SHORTCUTS.map(([keys, meaning]) => (
           <div key={meaning}>
@@ -27,7 +28,7 @@ export function Shortcuts({ onClose }: { onClose(): void }) {
           </div>
         ))}
       </dl>
-      <p class="small">While you type in a field, these keys write.</p>
+      <p class="small">{t('While you type in a field, these keys write.')}</p>
     </Dialog>
   )
 }

@@ -6,6 +6,7 @@ import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { hrefOf, query } from '../../shell/router.ts'
+import { rich, t } from '../../shell/text.ts'
 import { channelName } from '../messages/channels.ts'
 import { Thread } from './thread.tsx'
 
@@ -15,7 +16,7 @@ interface Conversation extends ReceivedMessage {
 
 /** The text of a received message in one line. */
 function lineOf({ content: { text, media } }: ReceivedMessage): string {
-  return text || (media.length > 0 ? 'Media' : 'No text')
+  return text || (media.length > 0 ? t('Media') : t('No text'))
 }
 
 function Received({ params: { channel, address } }: PageProps) {
@@ -32,24 +33,24 @@ function Received({ params: { channel, address } }: PageProps) {
   useLiveReload('message.received', list.reload)
   return (
     <>
-      <PageHead title="Received" />
+      <PageHead title={t('Received')} />
       <Loaded of={list}>
         {({ conversations, next_after }) =>
           conversations.length === 0 && !after && !address ? (
-            <Empty icon="received" title="No messages received yet">
-              <p>Replies of recipients appear here as conversations.</p>
+            <Empty icon="received" title={t('No messages received yet')}>
+              <p>{t('Replies of recipients appear here as conversations.')}</p>
               {facts.dev && (
                 <>
-                  <p>The phone of svc dev shows sent messages, and writes replies.</p>
+                  <p>{t('The phone of svc dev shows sent messages, and writes replies.')}</p>
                   <LinkButton icon="phone" to="/tools/phone">
-                    Open the phone
+                    {t('Open the phone')}
                   </LinkButton>
                 </>
               )}
             </Empty>
           ) : (
             <div class={address ? 'conversations open' : 'conversations'}>
-              <nav aria-label="Conversations">
+              <nav aria-label={t('Conversations')}>
                 <ul>
                   {conversations.map((one) => (
                     <li key={one.channel + one.sender}>
@@ -82,7 +83,7 @@ function Received({ params: { channel, address } }: PageProps) {
                 />
               ) : (
                 <p class="hint muted">
-                  <Icon name="received" /> Choose a conversation
+                  {rich('{icon} Choose a conversation', { icon: <Icon name="received" /> })}
                 </p>
               )}
             </div>
@@ -93,4 +94,4 @@ function Received({ params: { channel, address } }: PageProps) {
   )
 }
 
-export default { title: 'Received', Page: Received }
+export default { title: t('Received'), Page: Received }

@@ -16,6 +16,7 @@ import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
+import { t } from '../../shell/text.ts'
 import { statusOf } from '../messages/schedule.ts'
 
 const SHOWN = 100
@@ -75,10 +76,10 @@ export function Thread({
     if (list) list.scrollTop = list.scrollHeight
   }, [last])
   return (
-    <section class="thread" aria-label={`Conversation with ${name ?? address}`}>
+    <section class="thread" aria-label={t('Conversation with {value}', { value: name ?? address })}>
       <header>
         <LinkButton kind="quiet" icon="left" to={`/received${location.search}`}>
-          <span class="unseen">All conversations</span>
+          <span class="unseen">{t('All conversations')}</span>
         </LinkButton>
         <h2>
           <bdi>{name ?? address}</bdi>
@@ -89,10 +90,10 @@ export function Thread({
         {({ lines, newest, hasMore }) => (
           <>
             {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also with the keyboard. */}
-            <div class="lines" ref={end} role="log" tabIndex={0} aria-label="Messages">
+            <div class="lines" ref={end} role="log" tabIndex={0} aria-label={t('Messages')}>
               {hasMore && (
                 <a href={hrefOf(`/messages?search=${encodeURIComponent(address)}`)}>
-                  Older messages
+                  {t('Older messages')}
                 </a>
               )}
               {lines.map((line) =>
@@ -131,14 +132,14 @@ function Got({ content: { text, media }, created_at, keyword }: ReceivedMessage)
         // The carrier's address is opened only by a click; other schemes could run a script.
         /^https?:/.test(url) ? (
           <a key={url} href={url} target="_blank" rel="noreferrer">
-            {content_type ?? 'Media'}
+            {content_type ?? t('Media')}
           </a>
         ) : (
-          <span key={url}>{content_type ?? 'Media'}</span>
+          <span key={url}>{content_type ?? t('Media')}</span>
         ),
       )}
       <small>
-        <Time at={created_at} /> {keyword && `· acted on as ${keyword}`}
+        <Time at={created_at} /> {keyword && t('· acted on as {keyword}', { keyword })}
       </small>
     </div>
   )
@@ -149,7 +150,7 @@ function Sent(message: SentMessage) {
   const status = statusOf(message)
   return (
     <div class="line-out">
-      <p dir="auto">{content?.text ?? content?.subject ?? 'No text'}</p>
+      <p dir="auto">{content?.text ?? content?.subject ?? t('No text')}</p>
       <small>
         <a href={hrefOf(`/messages/${id}`)}>
           <Time at={created_at} />
@@ -188,7 +189,9 @@ function Reply({
           const why = block_reason ?? one?.block_reason
           const parts = one?.segments ? `${count(one.segments, 'segment')}, ` : ''
           setCost(
-            why ? `Would be refused: ${why.replaceAll('_', ' ')}` : parts + credits(credits_needed),
+            why
+              ? t('Would be refused: {value}', { value: why.replaceAll('_', ' ') })
+              : parts + credits(credits_needed),
           )
         },
         (failure) => {
@@ -226,19 +229,22 @@ function Reply({
       {error !== undefined && <ErrorBox error={error} />}
       {isLate && (
         <p class="mode-note">
-          WhatsApp takes free texts only within 24 hours of the recipient’s last message. Later it
-          takes templates.
+          {t(
+            'WhatsApp takes free texts only within 24 hours of the recipient’s last message. Later it takes templates.',
+          )}
         </p>
       )}
       <TextArea
-        label="Reply"
+        label={t('Reply')}
         rows={2}
         value={text}
-        hint={cost || (from ? `From ${from}. Ctrl+Enter sends.` : 'Ctrl+Enter sends.')}
+        hint={
+          cost || (from ? t('From {from}. Ctrl+Enter sends.', { from }) : t('Ctrl+Enter sends.'))
+        }
         onInput={setText}
       />
       <Button kind="primary" type="submit" busy={isBusy} disabled={!text.trim()}>
-        Send
+        {t('Send')}
       </Button>
     </form>
   )

@@ -4,12 +4,13 @@ import { Button, Checks, Form, Select, TextInput, toast } from '../../parts/inde
 import { api, fieldError } from '../../shell/api.ts'
 import type { Load } from '../../shell/load.ts'
 import { may } from '../../shell/session.ts'
+import { rich, t } from '../../shell/text.ts'
 import { timeZone } from '../messages/schedule.ts'
 import { DAYS, exampleOf, ruleWords } from './quiet-words.ts'
 
 const CATEGORIES = [
-  ['marketing', 'Marketing'],
-  ['transactional', 'Transactional'],
+  ['marketing', t('Marketing')],
+  ['transactional', t('Transactional')],
 ] as const
 
 const NIGHT: QuietHours = { category: 'marketing', start: '21:00', end: '08:00' }
@@ -29,11 +30,12 @@ export function QuietHoursCard({
     <div class="stack">
       {rules.length === 0 ? (
         <p class="muted">
-          There are none: messages are sent at any time of the day. Quiet hours hold them back, on
-          the clock of each recipient, and drop none.
+          {t(
+            'There are none: messages are sent at any time of the day. Quiet hours hold them back, on the clock of each recipient, and drop none.',
+          )}
         </p>
       ) : (
-        <ul aria-label="What these quiet hours do">
+        <ul aria-label={t('What these quiet hours do')}>
           {rules.map((one, i) => (
             <li key={i}>{ruleWords(one)}</li>
           ))}
@@ -44,15 +46,17 @@ export function QuietHoursCard({
         return (
           example && (
             <p key={category} class="mode-note good">
-              Example: {example}
+              {rich('Example: {example}', { example })}
             </p>
           )
         )
       })}
       {rules.length > 0 && (
         <p class="small">
-          All times are those of the recipient: the attribute time_zone of the contact, else the
-          country of the number if it has one zone, else {zone || 'UTC'}. One-time codes never wait.
+          {rich(
+            'All times are those of the recipient: the attribute time_zone of the contact, else the country of the number if it has one zone, else {value}. One-time codes never wait.',
+            { value: zone || t('UTC') },
+          )}
         </p>
       )}
     </div>
@@ -60,16 +64,16 @@ export function QuietHoursCard({
   if (!mayChange) return words
   return (
     <Form
-      action="Save quiet hours"
+      action={t('Save quiet hours')}
       more={
         <Button icon="plus" onClick={() => setRules([...rules, NIGHT])}>
-          Add quiet hours
+          {t('Add quiet hours')}
         </Button>
       }
       onSubmit={async () => {
         const quiet_hours = rules.length > 0 ? rules : null
         account.set(await api.workspaces.updateAccount({ quiet_hours, time_zone: zone || null }))
-        toast('Saved')
+        toast(t('Saved'))
       }}
     >
       {(error) => (
@@ -78,7 +82,7 @@ export function QuietHoursCard({
             <Rule
               key={i}
               rule={rule}
-              label={`Quiet hours ${i + 1}`}
+              label={t('Quiet hours {value}', { value: i + 1 })}
               errorOf={(name) => fieldError(error, `quiet_hours.${i}.${name}`)}
               onChange={(next) => setRules(rules.map((one, at) => (at === i ? next : one)))}
               onRemove={() => setRules(rules.filter((_, at) => at !== i))}
@@ -86,7 +90,7 @@ export function QuietHoursCard({
           ))}
           {rules.length > 0 && (
             <Select
-              label="Zone of recipients whose own is not known"
+              label={t('Zone of recipients whose own is not known')}
               error={fieldError(error, 'time_zone')}
               value={zone}
               options={ZONES(zone)}
@@ -134,19 +138,24 @@ function Rule({
   return (
     <fieldset class="form rule" aria-label={label}>
       <div class="variable">
-        <TextInput label="From" {...time('start')} />
-        <TextInput label="Until" {...time('end')} />
-        <Button kind="quiet" icon="trash" label={`Remove ${label}`} onClick={onRemove} />
+        <TextInput label={t('From')} {...time('start')} />
+        <TextInput label={t('Until')} {...time('end')} />
+        <Button
+          kind="quiet"
+          icon="trash"
+          label={t('Remove {label}', { label })}
+          onClick={onRemove}
+        />
       </div>
       <Select
-        label="For"
-        hint="The category of the template. A message without one is transactional."
+        label={t('For')}
+        hint={t('The category of the template. A message without one is transactional.')}
         value={rule.category}
         options={CATEGORIES}
         onInput={(category) => onChange({ ...rule, category: category as QuietHours['category'] })}
       />
       <Checks
-        label="Begins on"
+        label={t('Begins on')}
         options={DAYS.map(([day, name]) => [day, name.slice(0, 3)])}
         chosen={rule.days ?? all}
         error={errorOf('days')}

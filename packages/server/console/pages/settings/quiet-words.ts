@@ -1,14 +1,15 @@
 import type { QuietHours } from '@svc/client'
+import { language, t } from '../../shell/text.ts'
 
 /** The days of a week, in its order, and their names. */
 export const DAYS = [
-  ['mon', 'Monday'],
-  ['tue', 'Tuesday'],
-  ['wed', 'Wednesday'],
-  ['thu', 'Thursday'],
-  ['fri', 'Friday'],
-  ['sat', 'Saturday'],
-  ['sun', 'Sunday'],
+  ['mon', t('Monday')],
+  ['tue', t('Tuesday')],
+  ['wed', t('Wednesday')],
+  ['thu', t('Thursday')],
+  ['fri', t('Friday')],
+  ['sat', t('Saturday')],
+  ['sun', t('Sunday')],
 ] as const
 
 const DAY = 24 * 60
@@ -16,7 +17,7 @@ const WEEK = 7 * DAY
 /** How long after the beginning of quiet hours the message of the example is due, in minutes. */
 const EXAMPLE_AFTER = 60
 
-const LIST = new Intl.ListFormat('en')
+const LIST = new Intl.ListFormat(language)
 
 /** What a rule does, such as `Marketing messages wait from 21:00 to 08:00 on the next day, every day.` */
 export function ruleWords({ category, start, end, days }: QuietHours): string {
@@ -25,8 +26,17 @@ export function ruleWords({ category, start, end, days }: QuietHours): string {
   const window =
     length === DAY && start === '00:00'
       ? 'all day'
-      : `from ${start} to ${length + minutesOf(start) === DAY ? 'midnight' : end}${isOvernight ? ' on the next day' : ''}`
-  return `${nameOf(category)} messages wait ${window}, ${isOvernight && days ? 'beginning on ' : days ? 'on ' : ''}${dayWords(days)}.`
+      : t('from {start} to {value}{value2}', {
+          start,
+          value: length + minutesOf(start) === DAY ? 'midnight' : end,
+          value2: isOvernight ? t(' on the next day') : '',
+        })
+  return t('{category} messages wait {window}, {value}{days}.', {
+    category: nameOf(category),
+    window,
+    value: isOvernight && days ? t('beginning on ') : days ? t('on ') : '',
+    days: dayWords(days),
+  })
 }
 
 /**
@@ -51,17 +61,22 @@ export function exampleOf(rules: readonly QuietHours[], category: QuietHours['ca
   let sent = due
   while (quiet[sent % WEEK] === 1 && sent < due + WEEK) sent++
   if (sent === due + WEEK) return null
-  return `A ${nameOf(category).toLowerCase()} message that is due on ${clock(due)} is sent on ${clock(sent)}.`
+  return t('A {value} message that is due on {due} is sent on {sent}.', {
+    value: nameOf(category).toLowerCase(),
+    due: clock(due),
+    sent: clock(sent),
+  })
 }
 
-const nameOf = (category: string) => (category === 'marketing' ? 'Marketing' : 'Transactional')
+const nameOf = (category: string) =>
+  category === 'marketing' ? t('Marketing') : t('Transactional')
 
 function dayWords(days: QuietHours['days']): string {
   const chosen = DAYS.filter(([id]) => days?.includes(id) ?? true)
   if (chosen.length === DAYS.length) return 'every day'
   const first = DAYS.indexOf(chosen[0] as (typeof DAYS)[number])
   const isRow = chosen.length > 2 && DAYS[first + chosen.length - 1] === chosen.at(-1)
-  if (isRow) return `${chosen[0]?.[1]} to ${chosen.at(-1)?.[1]}`
+  if (isRow) return t('{value} to {value2}', { value: chosen[0]?.[1], value2: chosen.at(-1)?.[1] })
   return LIST.format(chosen.map(([, name]) => name))
 }
 
@@ -76,5 +91,9 @@ const minutesOf = (time: string) => Number(time.slice(0, 2)) * 60 + Number(time.
 function clock(minute: number): string {
   const at = minute % WEEK
   const two = (n: number) => String(Math.floor(n)).padStart(2, '0')
-  return `${DAYS[Math.floor(at / DAY)]?.[1]} at ${two((at % DAY) / 60)}:${two(at % 60)}`
+  return t('{value} at {two}:{two2}', {
+    value: DAYS[Math.floor(at / DAY)]?.[1],
+    two: two((at % DAY) / 60),
+    two2: two(at % 60),
+  })
 }

@@ -28,20 +28,21 @@ import { type Load, useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { query, setQuery } from '../../shell/router.ts'
 import { loadSession, may, session, signOut } from '../../shell/session.ts'
+import { t } from '../../shell/text.ts'
 import { QuietHoursCard } from './quiet-hours.tsx'
 
 const TABS = [
-  ['workspace', 'Workspace'],
-  ['you', 'You'],
+  ['workspace', t('Workspace')],
+  ['you', t('You')],
 ] as const
 
 function Settings() {
   const tab = query.value.get('tab') === 'you' ? 'you' : 'workspace'
   return (
     <>
-      <PageHead title="Settings" />
+      <PageHead title={t('Settings')} />
       <Tabs
-        label="Settings"
+        label={t('Settings')}
         tabs={TABS}
         current={tab}
         onChoose={(id) => setQuery({ tab: id === 'you' ? id : '' })}
@@ -64,33 +65,35 @@ function WorkspaceSettings() {
       {(workspace) => (
         <div class="stack columns">
           <section class="card">
-            <h2>Details</h2>
+            <h2>{t('Details')}</h2>
             <Details key={workspace.updated_at} workspace={workspace} account={account} />
           </section>
           <section class="card">
-            <h2>Set by the service</h2>
+            <h2>{t('Set by the service')}</h2>
             <Facts
               of={{
-                Id: <Copy value={workspace.id} />,
-                Owner: (
+                [t('Id')]: <Copy value={workspace.id} />,
+                [t('Owner')]: (
                   <>
                     {workspace.email}{' '}
                     {workspace.email_verified ? (
-                      <Badge tone="good">verified</Badge>
+                      <Badge tone="good">{t('verified')}</Badge>
                     ) : (
-                      <Badge tone="warn">not verified</Badge>
+                      <Badge tone="warn">{t('not verified')}</Badge>
                     )}
                   </>
                 ),
-                Created: <Time at={workspace.created_at} exact />,
-                'Daily limit': spending.data ? (
+                [t('Created')]: <Time at={workspace.created_at} exact />,
+                [t('Daily limit')]: spending.data ? (
                   spending.data.daily_limit === null ? (
                     'none'
                   ) : (
                     <Money credits={spending.data.daily_limit} />
                   )
                 ) : null,
-                Spending: spending.data?.is_frozen ? <Badge tone="bad">frozen</Badge> : null,
+                [t('Spending')]: spending.data?.is_frozen ? (
+                  <Badge tone="bad">{t('frozen')}</Badge>
+                ) : null,
               }}
             />
             <div class="actions section">
@@ -98,21 +101,21 @@ function WorkspaceSettings() {
                 <Button
                   onClick={async () => {
                     await api.workspaces.resendVerification({ email: workspace.email })
-                    toast('The link is on its way')
+                    toast(t('The link is on its way'))
                   }}
                 >
-                  Send the verification again
+                  {t('Send the verification again')}
                 </Button>
               )}
-              <LinkButton to="/credits">Credits and low balance</LinkButton>
+              <LinkButton to="/credits">{t('Credits and low balance')}</LinkButton>
             </div>
           </section>
           <section class="card">
-            <h2>Quiet hours</h2>
+            <h2>{t('Quiet hours')}</h2>
             <QuietHoursCard key={workspace.updated_at} workspace={workspace} account={account} />
           </section>
           <section class="card">
-            <h2>Marketing messages</h2>
+            <h2>{t('Marketing messages')}</h2>
             <Endings key={workspace.updated_at} workspace={workspace} account={account} />
           </section>
         </div>
@@ -122,10 +125,14 @@ function WorkspaceSettings() {
 }
 
 const FIELDS = [
-  ['name', 'Name', ''],
-  ['sender_name', 'Sender name', 'The name that recipients see where a message names no sender.'],
-  ['phone', 'Phone', 'With the country code, such as +255700000001.'],
-  ['country', 'Country', 'Two letters, such as TZ.'],
+  ['name', t('Name'), ''],
+  [
+    'sender_name',
+    t('Sender name'),
+    t('The name that recipients see where a message names no sender.'),
+  ],
+  ['phone', t('Phone'), t('With the country code, such as +255700000001.')],
+  ['country', t('Country'), t('Two letters, such as TZ.')],
 ] as const
 
 function Details({ workspace, account }: { workspace: Workspace; account: Load<Workspace> }) {
@@ -135,12 +142,12 @@ function Details({ workspace, account }: { workspace: Workspace; account: Load<W
   }
   return (
     <Form
-      action="Save"
+      action={t('Save')}
       onSubmit={async () => {
         const changes = Object.entries(values).map(([id, value]) => [id, value.trim() || null])
         account.set(await api.workspaces.updateAccount(Object.fromEntries(changes)))
         await loadSession()
-        toast('Saved')
+        toast(t('Saved'))
       }}
     >
       {(error) =>
@@ -165,34 +172,38 @@ function Endings({ workspace, account }: { workspace: Workspace; account: Load<W
   const [address, setAddress] = useState(workspace.postal_address ?? '')
   const [optOut, setOptOut] = useState(workspace.sms_opt_out_text ?? '')
   if (!may('bill')) {
-    return <Facts of={{ 'Postal address': address || 'none', 'SMS opt-out': optOut || 'none' }} />
+    return (
+      <Facts
+        of={{ [t('Postal address')]: address || 'none', [t('SMS opt-out')]: optOut || 'none' }}
+      />
+    )
   }
   return (
     <Form
-      action="Save endings"
+      action={t('Save endings')}
       onSubmit={async () => {
         const endings = {
           postal_address: address.trim() || null,
           sms_opt_out_text: optOut.trim() || null,
         }
         account.set(await api.workspaces.updateAccount(endings))
-        toast('Saved')
+        toast(t('Saved'))
       }}
     >
       {(error) => (
         <>
           <TextArea
-            label="Postal address"
+            label={t('Postal address')}
             rows={3}
-            hint="The last paragraph of each e-mail from a marketing template."
+            hint={t('The last paragraph of each e-mail from a marketing template.')}
             error={fieldError(error, 'postal_address')}
             value={address}
             onInput={setAddress}
           />
           <TextInput
-            label="Opt-out text of SMS"
-            placeholder="STOP to end"
-            hint="The last line of each SMS from a marketing template. It counts in its price."
+            label={t('Opt-out text of SMS')}
+            placeholder={t('STOP to end')}
+            hint={t('The last line of each SMS from a marketing template. It counts in its price.')}
             error={fieldError(error, 'sms_opt_out_text')}
             value={optOut}
             onInput={setOptOut}
@@ -207,18 +218,18 @@ function Name() {
   const [name, setName] = useState(session.value?.user.name ?? '')
   return (
     <Form
-      action="Save"
+      action={t('Save')}
       onSubmit={async () => {
         await ownApi.send('PUT', '/person', { name: name.trim() || null })
         await loadSession()
-        toast('Saved')
+        toast(t('Saved'))
       }}
     >
       {(error) => (
         <TextInput
-          label="Name"
+          label={t('Name')}
           autocomplete="name"
-          hint="The other members see it, in each of your workspaces."
+          hint={t('The other members see it, in each of your workspaces.')}
           error={fieldError(error, 'name')}
           value={name}
           onInput={setName}
@@ -234,24 +245,24 @@ function You() {
   return (
     <div class="stack">
       <section class="card">
-        <h2>Your login</h2>
+        <h2>{t('Your login')}</h2>
         <Facts
           of={{
-            Name: isOwn ? null : user?.name,
-            'E-mail': user?.email,
-            Role: session.value?.role,
-            Id: <Copy value={user?.id ?? ''} />,
+            [t('Name')]: isOwn ? null : user?.name,
+            [t('E-mail')]: user?.email,
+            [t('Role')]: session.value?.role,
+            [t('Id')]: <Copy value={user?.id ?? ''} />,
           }}
         />
       </section>
       {isOwn && (
         <>
           <section class="card">
-            <h2>Your name</h2>
+            <h2>{t('Your name')}</h2>
             <Name />
           </section>
           <section class="card">
-            <h2>Password</h2>
+            <h2>{t('Password')}</h2>
             <ChangePassword
               name={user?.email ?? ''}
               onSubmit={async (json) => {
@@ -261,7 +272,7 @@ function You() {
             />
           </section>
           <section class="card">
-            <h2>Second factor</h2>
+            <h2>{t('Second factor')}</h2>
             <SecondFactor path="/second-factor" code="otp" />
           </section>
           <Sessions />
@@ -274,25 +285,25 @@ function You() {
 
 const SESSIONS: readonly Column<Session>[] = [
   {
-    name: 'Browser',
+    name: t('Browser'),
     kind: 'main',
     value: ({ agent, is_current }) => (
       <>
-        {browserOf(agent)} {is_current && <Badge tone="good">this browser</Badge>}
+        {browserOf(agent)} {is_current && <Badge tone="good">{t('this browser')}</Badge>}
       </>
     ),
   },
-  { name: 'Network', value: ({ network }) => network ?? 'unknown' },
-  { name: 'Began', value: ({ created_at }) => <Time at={created_at} /> },
-  { name: 'Last seen', value: ({ last_seen_at }) => <Time at={last_seen_at} /> },
+  { name: t('Network'), value: ({ network }) => network ?? 'unknown' },
+  { name: t('Began'), value: ({ created_at }) => <Time at={created_at} /> },
+  { name: t('Last seen'), value: ({ last_seen_at }) => <Time at={last_seen_at} /> },
 ]
 
 /** A short name of a program, from its `User-Agent`. */
 function browserOf(agent: string | null): string {
   const system = agent?.match(/Android|iPhone|iPad|Windows|Mac OS|Linux/)?.[0]
   const browser = agent?.match(/(Edg|OPR|Firefox|Chrome|Safari)\//)?.[1]
-  if (!browser) return agent ?? 'Unknown'
-  return system ? `${browser} on ${system}` : browser
+  if (!browser) return agent ?? t('Unknown')
+  return system ? t('{browser} on {system}', { browser, system }) : browser
 }
 
 function Sessions() {
@@ -301,21 +312,21 @@ function Sessions() {
   return (
     <section>
       <div class="filters">
-        <h2 class="section">Sessions</h2>
+        <h2 class="section">{t('Sessions')}</h2>
         <Button kind="danger" onClick={() => setEnding('all')}>
-          End all
+          {t('End all')}
         </Button>
       </div>
       <Loaded of={load}>
         {({ sessions }) => (
           <Table
-            label="Sessions"
+            label={t('Sessions')}
             columns={SESSIONS}
             rows={sessions}
             keyOf={({ id }) => id}
             actions={(one) => (
               <Button onClick={() => (one.is_current ? signOut() : setEnding(one))}>
-                {one.is_current ? 'Sign out' : 'End'}
+                {one.is_current ? t('Sign out') : t('End')}
               </Button>
             )}
           />
@@ -323,13 +334,16 @@ function Sessions() {
       </Loaded>
       {ending && (
         <PasswordDialog
-          title={ending === 'all' ? 'End all sessions?' : 'End this session?'}
+          title={ending === 'all' ? t('End all sessions?') : t('End this session?')}
           text={
             ending === 'all'
-              ? 'You sign in again in every browser, in this one too. API keys stay valid.'
-              : `${browserOf(ending.agent)}, network ${ending.network ?? 'unknown'}.`
+              ? t('You sign in again in every browser, in this one too. API keys stay valid.')
+              : t('{agent}, network {value}.', {
+                  agent: browserOf(ending.agent),
+                  value: ending.network ?? 'unknown',
+                })
           }
-          action={ending === 'all' ? 'End all' : 'End'}
+          action={ending === 'all' ? t('End all') : t('End')}
           onClose={() => setEnding(undefined)}
           onSubmit={async (request) => {
             if (ending === 'all') {
@@ -338,7 +352,7 @@ function Sessions() {
               return
             }
             await api.sessions.endWithPassword({ ...request, id: ending.id })
-            toast('The session has ended')
+            toast(t('The session has ended'))
             load.reload()
           }}
         />
@@ -348,39 +362,42 @@ function Sessions() {
 }
 
 const LINKS: readonly Column<SignInLink>[] = [
-  { name: 'Provider', kind: 'main', value: ({ issuer }) => issuer },
-  { name: 'Person there', value: ({ subject }) => subject },
-  { name: 'Since', value: ({ created_at }) => <Time at={created_at} exact /> },
+  { name: t('Provider'), kind: 'main', value: ({ issuer }) => issuer },
+  { name: t('Person there'), value: ({ subject }) => subject },
+  { name: t('Since'), value: ({ created_at }) => <Time at={created_at} exact /> },
 ]
 
 function Links() {
   const load = useLoad((signal) => api.sessions.links({ signal }), [])
   async function unlink({ id, issuer }: SignInLink) {
     const isConfirmed = await confirm({
-      title: 'End this link?',
-      text: `This person at ${issuer} does not sign in as you any more. Sessions continue: end them too if they are not yours.`,
-      action: 'End the link',
+      title: t('End this link?'),
+      text: t(
+        'This person at {issuer} does not sign in as you any more. Sessions continue: end them too if they are not yours.',
+        { issuer },
+      ),
+      action: t('End the link'),
       danger: true,
     })
     if (!isConfirmed) return
     await api.sessions.unlink(id)
-    toast('The link has ended')
+    toast(t('The link has ended'))
     load.reload()
   }
   return (
     <section>
-      <h2 class="section">Links to sign-in providers</h2>
+      <h2 class="section">{t('Links to sign-in providers')}</h2>
       <Loaded of={load}>
         {({ links }) =>
           links.length === 0 ? (
-            <p>No provider signs in as you.</p>
+            <p>{t('No provider signs in as you.')}</p>
           ) : (
             <Table
-              label="Links to sign-in providers"
+              label={t('Links to sign-in providers')}
               columns={LINKS}
               rows={links}
               keyOf={({ id }) => id}
-              actions={(one) => <Button onClick={() => unlink(one)}>End</Button>}
+              actions={(one) => <Button onClick={() => unlink(one)}>{t('End')}</Button>}
             />
           )
         }
@@ -389,4 +406,4 @@ function Links() {
   )
 }
 
-export default { title: 'Settings', Page: Settings }
+export default { title: t('Settings'), Page: Settings }

@@ -1,9 +1,10 @@
+import { t } from '../../shell/text.ts'
 /** The reasons of suppressions and their names. */
 export const REASONS = [
-  ['opt_out', 'Opted out'],
-  ['bounce', 'Bounced'],
-  ['complaint', 'Complained'],
-  ['manual', 'Added by hand'],
+  ['opt_out', t('Opted out')],
+  ['bounce', t('Bounced')],
+  ['complaint', t('Complained')],
+  ['manual', t('Added by hand')],
 ] as const
 
 /** The name of a reason, within a sentence. */

@@ -19,17 +19,18 @@ import { api, fieldError } from '../../shell/api.ts'
 import { useLoad } from '../../shell/load.ts'
 import { filtersOf, setQuery } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
+import { t } from '../../shell/text.ts'
 import { CHANNELS, channelName } from '../messages/channels.ts'
 import { REASONS } from './reasons.ts'
 
 const COLUMNS: readonly Column<Suppression>[] = [
-  { name: 'Address', kind: 'main', value: ({ address }) => address },
-  { name: 'Channel', value: ({ channel }) => channelName(channel) },
+  { name: t('Address'), kind: 'main', value: ({ address }) => address },
+  { name: t('Channel'), value: ({ channel }) => channelName(channel) },
   {
-    name: 'Reason',
+    name: t('Reason'),
     value: ({ reason }) => <Badge>{REASONS.find(([id]) => id === reason)?.[1]}</Badge>,
   },
-  { name: 'Since', value: ({ created_at }) => <Time at={created_at} /> },
+  { name: t('Since'), value: ({ created_at }) => <Time at={created_at} /> },
 ]
 
 function Suppressions() {
@@ -41,50 +42,53 @@ function Suppressions() {
   )
   async function remove({ channel, address }: Suppression) {
     const isConfirmed = await confirm({
-      title: 'Remove the suppression?',
-      text: `${address} gets messages on ${channelName(channel)} again, from the next one on. After an opt-out, the person must have agreed to that.`,
-      action: 'Remove',
+      title: t('Remove the suppression?'),
+      text: t(
+        '{address} gets messages on {channel} again, from the next one on. After an opt-out, the person must have agreed to that.',
+        { address, channel: channelName(channel) },
+      ),
+      action: t('Remove'),
       danger: true,
     })
     if (!isConfirmed) return
     await api.suppressions.remove(channel, address)
-    toast(`${address} can get messages again`)
+    toast(t('{address} can get messages again', { address }))
     list.reload()
   }
   return (
     <>
-      <PageHead title="Suppressions" text="Addresses that get no messages on a channel.">
+      <PageHead title={t('Suppressions')} text={t('Addresses that get no messages on a channel.')}>
         {may('send') && (
           <Button kind="primary" icon="plus" onClick={() => setAdding(true)}>
-            Add
+            {t('Add')}
           </Button>
         )}
       </PageHead>
       <div class="filters">
         <Search
-          placeholder="Search by address"
+          placeholder={t('Search by address')}
           value={filter.search ?? ''}
           onInput={(search) => setQuery({ search })}
         />
         <Select
           bare
-          label="Channel"
+          label={t('Channel')}
           value={filter.channel ?? ''}
-          options={[['', 'All channels'], ...CHANNELS]}
+          options={[['', t('All channels')], ...CHANNELS]}
           onInput={(channel) => setQuery({ channel })}
         />
         <Select
           bare
-          label="Reason"
+          label={t('Reason')}
           value={filter.reason ?? ''}
-          options={[['', 'All reasons'], ...REASONS]}
+          options={[['', t('All reasons')], ...REASONS]}
           onInput={(reason) => setQuery({ reason })}
         />
       </div>
       <ListPage
         of={list}
         rowsOf={(answer) => answer.suppressions}
-        label="Suppressions"
+        label={t('Suppressions')}
         columns={COLUMNS}
         keyOf={({ channel, address }) => channel + address}
         {...(may('send') && {
@@ -92,15 +96,15 @@ function Suppressions() {
             <Button
               kind="quiet"
               icon="trash"
-              label={`Remove ${row.address}`}
+              label={t('Remove {address}', { address: row.address })}
               onClick={() => remove(row)}
             />
           ),
         })}
         noun="suppression"
         empty={
-          <Empty icon="suppressions" title="No suppressed addresses here">
-            <p>Recipients who opt out, and addresses that bounce, appear here.</p>
+          <Empty icon="suppressions" title={t('No suppressed addresses here')}>
+            <p>{t('Recipients who opt out, and addresses that bounce, appear here.')}</p>
           </Empty>
         }
       />
@@ -114,8 +118,8 @@ function Add({ onClose, onAdded }: { onClose(): void; onAdded(): void }) {
   const [address, setAddress] = useState('')
   return (
     <FormDialog
-      title="Suppress an address"
-      action="Suppress"
+      title={t('Suppress an address')}
+      action={t('Suppress')}
       onClose={onClose}
       onSubmit={async () => {
         await api.suppressions.add({ channel: channel as Channel, address: address.trim() })
@@ -125,10 +129,12 @@ function Add({ onClose, onAdded }: { onClose(): void; onAdded(): void }) {
     >
       {(error) => (
         <>
-          <Select label="Channel" value={channel} options={CHANNELS} onInput={setChannel} />
+          <Select label={t('Channel')} value={channel} options={CHANNELS} onInput={setChannel} />
           <TextInput
-            label="Address"
-            hint="A phone number with its country code, such as +255700000001, or an e-mail address."
+            label={t('Address')}
+            hint={t(
+              'A phone number with its country code, such as +255700000001, or an e-mail address.',
+            )}
             error={fieldError(error, 'address')}
             required
             autofocus
@@ -136,8 +142,9 @@ function Add({ onClose, onAdded }: { onClose(): void; onAdded(): void }) {
             onInput={setAddress}
           />
           <p class="small">
-            New messages to the address are refused on this channel. Messages that wait to be sent
-            fail and are refunded.
+            {t(
+              'New messages to the address are refused on this channel. Messages that wait to be sent fail and are refunded.',
+            )}
           </p>
         </>
       )}
@@ -145,4 +152,4 @@ function Add({ onClose, onAdded }: { onClose(): void; onAdded(): void }) {
   )
 }
 
-export default { title: 'Suppressions', Page: Suppressions }
+export default { title: t('Suppressions'), Page: Suppressions }

@@ -18,21 +18,22 @@ import {
 import { api, fieldError } from '../../shell/api.ts'
 import { type Load, useLoad } from '../../shell/load.ts'
 import { chooseWorkspace, loadSession, may, session } from '../../shell/session.ts'
+import { t } from '../../shell/text.ts'
 
 type Role = Invitation['role']
 
 const ROLES: readonly (readonly [Role, string])[] = [
-  ['admin', 'Admin'],
-  ['developer', 'Developer'],
-  ['billing', 'Billing'],
-  ['viewer', 'Viewer'],
+  ['admin', t('Admin')],
+  ['developer', t('Developer')],
+  ['billing', t('Billing')],
+  ['viewer', t('Viewer')],
 ]
 
 const ROLE_TEXTS: Record<Role, string> = {
-  admin: 'Everything except the change of the owner.',
-  developer: 'Messages, contacts, webhooks, keys and domains.',
-  billing: 'Credits and the account. No messages.',
-  viewer: 'Reads messages, contacts, webhooks, keys and domains.',
+  admin: t('Everything except the change of the owner.'),
+  developer: t('Messages, contacts, webhooks, keys and domains.'),
+  billing: t('Credits and the account. No messages.'),
+  viewer: t('Reads messages, contacts, webhooks, keys and domains.'),
 }
 
 function Team() {
@@ -50,12 +51,12 @@ function Team() {
   return (
     <>
       <PageHead
-        title="Team"
-        text="The people of the workspace. API keys belong to the workspace, not to people."
+        title={t('Team')}
+        text={t('The people of the workspace. API keys belong to the workspace, not to people.')}
       >
         {may('administer') && (
           <Button kind="primary" icon="plus" onClick={() => setInviting(true)}>
-            Invite
+            {t('Invite')}
           </Button>
         )}
       </PageHead>
@@ -63,7 +64,7 @@ function Team() {
         <Loaded of={members}>
           {({ members: people }) => (
             <Table
-              label="Members"
+              label={t('Members')}
               columns={columnsOf(members)}
               rows={people}
               keyOf={({ id }) => id}
@@ -80,9 +81,9 @@ function Team() {
         </Loaded>
         {invitations.data && invitations.data.invitations.length > 0 && (
           <section>
-            <h2 class="section">Open invitations</h2>
+            <h2 class="section">{t('Open invitations')}</h2>
             <Table
-              label="Open invitations"
+              label={t('Open invitations')}
               columns={INVITATIONS}
               rows={invitations.data.invitations}
               keyOf={({ id }) => id}
@@ -107,29 +108,29 @@ function columnsOf(members: Load<unknown>): Column<Member>[] {
   async function change(member: Member, role: string) {
     try {
       await api.members.update(member.id, { role: role as Role })
-      toast(`${member.email} is ${role} now`)
+      toast(t('{email} is {role} now', { email: member.email, role }))
     } finally {
       members.reload()
     }
   }
   return [
     {
-      name: 'Person',
+      name: t('Person'),
       kind: 'main',
       value: (one) => (
         <>
-          {one.name ?? one.email} {isMe(one) && <Badge tone="busy">you</Badge>}
+          {one.name ?? one.email} {isMe(one) && <Badge tone="busy">{t('you')}</Badge>}
           {one.name && <small class="line">{one.email}</small>}
         </>
       ),
     },
     {
-      name: 'Role',
+      name: t('Role'),
       value: (one) =>
         may('administer') && one.role !== 'owner' && !isMe(one) ? (
           <Select
             bare
-            label={`Role of ${one.email}`}
+            label={t('Role of {email}', { email: one.email })}
             value={one.role}
             options={ROLES}
             onInput={(role) =>
@@ -140,7 +141,7 @@ function columnsOf(members: Load<unknown>): Column<Member>[] {
           one.role
         ),
     },
-    { name: 'Since', value: ({ created_at }) => <Time at={created_at} /> },
+    { name: t('Since'), value: ({ created_at }) => <Time at={created_at} /> },
   ]
 }
 
@@ -158,9 +159,11 @@ function Actions({
   if (one.role === 'owner') return null
   async function remove() {
     const isConfirmed = await confirm({
-      title: isMe(one) ? 'Leave the workspace?' : `Remove ${one.email}?`,
-      text: `${isMe(one) ? 'You lose' : 'The person loses'} access at once, in all sessions. API keys stay valid.`,
-      action: isMe(one) ? 'Leave' : 'Remove',
+      title: isMe(one) ? t('Leave the workspace?') : t('Remove {email}?', { email: one.email }),
+      text: t('{value} access at once, in all sessions. API keys stay valid.', {
+        value: isMe(one) ? t('You lose') : t('The person loses'),
+      }),
+      action: isMe(one) ? t('Leave') : t('Remove'),
       danger: true,
     })
     if (!isConfirmed) return
@@ -172,11 +175,13 @@ function Actions({
   }
   return (
     <>
-      {may('own') && <Button onClick={onMakeOwner}>Make owner</Button>}{' '}
-      {may('administer') && !isMe(one) && <Button onClick={onEndSessions}>End sessions</Button>}{' '}
+      {may('own') && <Button onClick={onMakeOwner}>{t('Make owner')}</Button>}{' '}
+      {may('administer') && !isMe(one) && (
+        <Button onClick={onEndSessions}>{t('End sessions')}</Button>
+      )}{' '}
       {(may('administer') || isMe(one)) && (
         <Button kind="danger" onClick={remove}>
-          {isMe(one) ? 'Leave' : 'Remove'}
+          {isMe(one) ? t('Leave') : t('Remove')}
         </Button>
       )}
     </>
@@ -184,28 +189,28 @@ function Actions({
 }
 
 const INVITATIONS: readonly Column<Invitation>[] = [
-  { name: 'E-mail', kind: 'main', value: ({ email }) => email },
-  { name: 'Role', value: ({ role }) => role },
-  { name: 'Valid until', value: ({ expires_at }) => <Time at={expires_at} /> },
+  { name: t('E-mail'), kind: 'main', value: ({ email }) => email },
+  { name: t('Role'), value: ({ role }) => role },
+  { name: t('Valid until'), value: ({ expires_at }) => <Time at={expires_at} /> },
 ]
 
 function InvitationActions({ one, onChange }: { one: Invitation; onChange(): void }) {
   const { id, email, role } = one
   async function resend() {
     await api.invitations.create({ email, role })
-    toast(`${email} gets a new link; the earlier one is not valid any more`)
+    toast(t('{email} gets a new link; the earlier one is not valid any more', { email }))
     onChange()
   }
   async function withdraw() {
     await api.invitations.delete(id)
-    toast('The link is not valid any more')
+    toast(t('The link is not valid any more'))
     onChange()
   }
   return (
     <>
-      <Button onClick={resend}>Send again</Button>{' '}
+      <Button onClick={resend}>{t('Send again')}</Button>{' '}
       <Button kind="danger" onClick={withdraw}>
-        Withdraw
+        {t('Withdraw')}
       </Button>
     </>
   )
@@ -216,12 +221,12 @@ function Invite({ onClose, onInvited }: { onClose(): void; onInvited(): void }) 
   const [role, setRole] = useState<Role>('developer')
   return (
     <FormDialog
-      title="Invite a person"
-      action="Send the invitation"
+      title={t('Invite a person')}
+      action={t('Send the invitation')}
       onClose={onClose}
       onSubmit={async () => {
         await api.invitations.create({ email: email.trim(), role })
-        toast(`${email} gets a link that is valid for 7 days`)
+        toast(t('{email} gets a link that is valid for 7 days', { email }))
         onInvited()
         onClose()
       }}
@@ -229,7 +234,7 @@ function Invite({ onClose, onInvited }: { onClose(): void; onInvited(): void }) 
       {(error) => (
         <>
           <TextInput
-            label="E-mail address"
+            label={t('E-mail address')}
             type="email"
             required
             autofocus
@@ -238,7 +243,7 @@ function Invite({ onClose, onInvited }: { onClose(): void; onInvited(): void }) 
             onInput={setEmail}
           />
           <Select
-            label="Role"
+            label={t('Role')}
             value={role}
             options={ROLES}
             hint={ROLE_TEXTS[role]}
@@ -253,9 +258,11 @@ function Invite({ onClose, onInvited }: { onClose(): void; onInvited(): void }) 
 function MakeOwner({ member, onClose }: { member: Member; onClose(): void }) {
   return (
     <PasswordDialog
-      title={`Make ${member.email} the owner?`}
-      text="You become an admin. All sessions of both end, this one too. Only the new owner can undo it."
-      action="Make owner"
+      title={t('Make {email} the owner?', { email: member.email })}
+      text={t(
+        'You become an admin. All sessions of both end, this one too. Only the new owner can undo it.',
+      )}
+      action={t('Make owner')}
       onClose={onClose}
       onSubmit={async ({ current_password = '' }) => {
         await api.members.makeOwner(member.id, { current_password })
@@ -269,16 +276,16 @@ function MakeOwner({ member, onClose }: { member: Member; onClose(): void }) {
 function EndSessions({ member, onClose }: { member: Member; onClose(): void }) {
   return (
     <PasswordDialog
-      title={`End the sessions of ${member.email}?`}
-      text="The person signs in again in every browser and program. API keys stay valid."
-      action="End all"
+      title={t('End the sessions of {email}?', { email: member.email })}
+      text={t('The person signs in again in every browser and program. API keys stay valid.')}
+      action={t('End all')}
       onClose={onClose}
       onSubmit={async (request) => {
         await api.members.endSessions(member.id, request)
-        toast('All sessions of the person have ended')
+        toast(t('All sessions of the person have ended'))
       }}
     />
   )
 }
 
-export default { title: 'Team', Page: Team }
+export default { title: t('Team'), Page: Team }

@@ -1,5 +1,6 @@
 import type { Template, TemplatesCreateBody, TemplateVersion } from '@svc/client'
 import { session } from '../../shell/session.ts'
+import { t } from '../../shell/text.ts'
 import { type Fault, filled, objectIn } from '../compose/draft.ts'
 import { type Channel, channelName } from '../messages/channels.ts'
 import type { AnyContent } from '../messages/content.tsx'
@@ -8,10 +9,10 @@ type Variable = NonNullable<TemplatesCreateBody['variables']>[number]
 
 /** The types of variables and their names. */
 export const TYPES = [
-  ['text', 'Text'],
-  ['number', 'Number'],
-  ['boolean', 'Yes or no'],
-  ['list', 'List'],
+  ['text', t('Text')],
+  ['number', t('Number')],
+  ['boolean', t('Yes or no')],
+  ['list', t('List')],
 ] as const
 
 /** A variable as typed. */
@@ -116,7 +117,7 @@ function filledIn(fields: object): object {
 function variantOf(one: EditedVariant, path: string, faults: Fault[]) {
   const { channel, locale, subject, html, text, layout, preview_text } = one
   const content = {
-    ...objectIn(one.more, `${path}.more`, faults),
+    ...objectIn(one.more, t('{path}.more', { path }), faults),
     ...filled({ subject, html, text, layout, preview_text }),
   }
   return { channel, locale, content }
@@ -170,19 +171,19 @@ export const isSame = (one: unknown, other: unknown) =>
 /** A form in lines that people can compare. */
 export function linesOf({ variables, variants, ...one }: Edited): string[] {
   return [
-    ...(one.description ? [`Description: ${one.description}`] : []),
-    `Category: ${one.category}`,
-    `Default language: ${one.default_locale}`,
+    ...(one.description ? [t('Description: {description}', { description: one.description })] : []),
+    t('Category: {category}', { category: one.category }),
+    t('Default language: {default_locale}', { default_locale: one.default_locale }),
     ...variables.map((each) => {
       const { name, type, ...rest } = variableOf(each)
-      return `Variable ${name} (${type}) ${JSON.stringify(rest)}`
+      return t('Variable {name} ({type}) {rest}', { name, type, rest: JSON.stringify(rest) })
     }),
     ...variants.flatMap(({ channel, locale, subject, html, text, layout, preview_text, more }) => [
-      `${channelName(channel)} in ${locale}`,
+      t('{channel} in {locale}', { channel: channelName(channel), locale }),
       ...[
-        subject && `Subject: ${subject}`,
-        preview_text && `Preview text: ${preview_text}`,
-        layout && `Layout: ${layout}`,
+        subject && t('Subject: {subject}', { subject }),
+        preview_text && t('Preview text: {preview_text}', { preview_text }),
+        layout && t('Layout: {layout}', { layout }),
         ...[html, text, more],
       ]
         .filter(Boolean)

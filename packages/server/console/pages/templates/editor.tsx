@@ -16,6 +16,7 @@ import {
 import { api, fieldError } from '../../shell/api.ts'
 import { go } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
+import { rich, t } from '../../shell/text.ts'
 import {
   type Edited,
   type EditedVariant,
@@ -32,9 +33,9 @@ import { VariantFields } from './variant-fields.tsx'
 import { Compare, Versions } from './versions.tsx'
 
 const CATEGORIES = [
-  ['transactional', 'Transactional'],
-  ['marketing', 'Marketing'],
-  ['layout', 'Layout of e-mails'],
+  ['transactional', t('Transactional')],
+  ['marketing', t('Marketing')],
+  ['layout', t('Layout of e-mails')],
 ] as const
 
 /** The state of a template: whether messages can use it, and whether they use its draft. */
@@ -42,11 +43,11 @@ export function TemplateState({
   version,
   is_changed,
 }: Pick<ListedTemplate, 'version' | 'is_changed'>) {
-  if (version === null) return <Badge tone="warn">not published</Badge>
+  if (version === null) return <Badge tone="warn">{t('not published')}</Badge>
   return is_changed ? (
-    <Badge tone="busy">draft changed</Badge>
+    <Badge tone="busy">{t('draft changed')}</Badge>
   ) : (
-    <Badge tone="good">published</Badge>
+    <Badge tone="good">{t('published')}</Badge>
   )
 }
 
@@ -121,7 +122,7 @@ export function Editor({
         const description = body.description || null
         take((await api.templates.update(template.name, { ...body, description })).template)
       } else return false
-      toast('The draft is saved')
+      toast(t('The draft is saved'))
       return true
     } catch (failure) {
       fail(failure)
@@ -141,18 +142,20 @@ export function Editor({
     const now = (await api.templates.get(name)).template
     if (isSame(editedOf(now), base)) return true
     return confirm({
-      title: 'Overwrite the draft?',
-      text: 'A colleague or a program changed the draft after you began. Your draft takes its place.',
-      action: 'Overwrite',
+      title: t('Overwrite the draft?'),
+      text: t(
+        'A colleague or a program changed the draft after you began. Your draft takes its place.',
+      ),
+      action: t('Overwrite'),
       danger: true,
     })
   }
 
   async function discard() {
     const isConfirmed = await confirm({
-      title: 'Discard your changes?',
-      text: template ? 'The draft stays as it was saved.' : 'Nothing is stored.',
-      action: 'Discard',
+      title: t('Discard your changes?'),
+      text: template ? t('The draft stays as it was saved.') : t('Nothing is stored.'),
+      action: t('Discard'),
       danger: true,
     })
     if (!isConfirmed) return
@@ -165,15 +168,17 @@ export function Editor({
 
   async function remove() {
     const isConfirmed = await confirm({
-      title: `Delete ${place}?`,
-      text: 'Requests that name the template are refused then. Sent and scheduled messages stay.',
-      action: 'Delete',
+      title: t('Delete {place}?', { place }),
+      text: t(
+        'Requests that name the template are refused then. Sent and scheduled messages stay.',
+      ),
+      action: t('Delete'),
       danger: true,
     })
     if (!isConfirmed) return
     await api.templates.delete(place)
     keep(place, base, base)
-    toast('The template was deleted')
+    toast(t('The template was deleted'))
     go('/templates')
   }
 
@@ -182,27 +187,29 @@ export function Editor({
   return (
     <>
       <PageHead
-        title={template ? template.name : 'New template'}
+        title={template ? template.name : t('New template')}
         text={
           template && (
             <span class="tags">
               <TemplateState {...template} />
-              {template.version !== null && <Badge>version {template.version}</Badge>}
+              {template.version !== null && (
+                <Badge>{rich('version {version}', { version: template.version })}</Badge>
+              )}
             </span>
           )
         }
       >
         <LinkButton icon="left" to="/templates">
-          All templates
+          {t('All templates')}
         </LinkButton>
         {template?.version && mayChange && (
           <LinkButton icon="broadcasts" to={`/broadcasts/new?template=${template.name}`}>
-            Send as broadcast
+            {t('Send as broadcast')}
           </LinkButton>
         )}
         {template && mayChange && (
           <Button kind="danger" icon="trash" onClick={remove}>
-            Delete
+            {t('Delete')}
           </Button>
         )}
       </PageHead>
@@ -210,8 +217,10 @@ export function Editor({
         {!template && (
           <div class="card">
             <TextInput
-              label="Name"
-              hint="Programs send the template by this name, such as order-ready. It cannot be changed later."
+              label={t('Name')}
+              hint={t(
+                'Programs send the template by this name, such as order-ready. It cannot be changed later.',
+              )}
               autofocus
               error={errorOf('name')}
               value={edited.name}
@@ -229,27 +238,27 @@ export function Editor({
         />
         <Preview preview={preview} variant={edited.variants[shown] as EditedVariant} />
         <Variables {...{ edited, set, mayChange, preview, error }} />
-        <fieldset class="card form" disabled={!mayChange} aria-label="About the template">
+        <fieldset class="card form" disabled={!mayChange} aria-label={t('About the template')}>
           <Select
-            label="Default language"
-            hint="For recipients whose language has no text. Every channel needs a text in it."
+            label={t('Default language')}
+            hint={t('For recipients whose language has no text. Every channel needs a text in it.')}
             error={errorOf('default_locale')}
             value={edited.default_locale || (locales[0] ?? '')}
             options={locales.map((locale) => [locale, locale])}
             onInput={(default_locale) => set({ default_locale })}
           />
           <Select
-            label="Category"
-            hint="Quiet hours hold for the messages of one category."
+            label={t('Category')}
+            hint={t('Quiet hours hold for the messages of one category.')}
             error={errorOf('category')}
             value={edited.category}
             options={CATEGORIES}
             onInput={(category) => set({ category: category as Edited['category'] })}
           />
           <TextArea
-            label="Description"
+            label={t('Description')}
             rows={2}
-            hint="For your colleagues."
+            hint={t('For your colleagues.')}
             error={errorOf('description')}
             value={edited.description}
             onInput={(description) => set({ description })}
@@ -259,14 +268,14 @@ export function Editor({
       {mayChange && (
         <div class="save-bar">
           {error !== undefined && <ErrorBox error={error} />}
-          <span role="status">{isChanged ? 'Not saved' : template && 'Saved'}</span>
+          <span role="status">{isChanged ? t('Not saved') : template && t('Saved')}</span>
           {isChanged && (
             <Button kind="quiet" onClick={discard}>
-              Discard
+              {t('Discard')}
             </Button>
           )}
           <Button disabled={!isChanged} onClick={save}>
-            Save
+            {t('Save')}
           </Button>
           {template && (
             <Button
@@ -274,19 +283,19 @@ export function Editor({
               disabled={!isChanged && !template.is_changed && !usesLayout}
               onClick={async () => setPublishing(!isChanged || (await save()))}
             >
-              Publish…
+              {t('Publish…')}
             </Button>
           )}
         </div>
       )}
       {isPublishing && template && (
         <Compare
-          title={`Publish ${template.name}`}
-          text="New messages use this text from now on. Lines in red go, lines in green come."
+          title={t('Publish {name}', { name: template.name })}
+          text={t('New messages use this text from now on. Lines in red go, lines in green come.')}
           name={template.name}
           from={template.version}
           to={stored}
-          action="Publish"
+          action={t('Publish')}
           onPublished={take}
           onClose={() => setPublishing(false)}
         />

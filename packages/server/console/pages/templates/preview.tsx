@@ -5,6 +5,7 @@ import { api, fieldError } from '../../shell/api.ts'
 import { base } from '../../shell/facts.ts'
 import { hrefOf } from '../../shell/router.ts'
 import { may, mode, session } from '../../shell/session.ts'
+import { rich, t } from '../../shell/text.ts'
 import { SandboxHint } from '../compose/compose.tsx'
 import { keyFor, used } from '../compose/idempotency.ts'
 import { plainPhone } from '../contacts/plain-phone.ts'
@@ -73,13 +74,13 @@ export function Preview({ preview, variant }: { preview: Previewed; variant: Edi
   const [sent, setSent] = useState<string>()
   const { text = '' } = (data?.content ?? {}) as AnyContent
   return (
-    <section class="card template-preview" aria-label="Preview">
-      <h2>Preview</h2>
+    <section class="card template-preview" aria-label={t('Preview')}>
+      <h2>{t('Preview')}</h2>
       {preview.isBare && (
         <p class="muted">
           {variant.channel === 'email'
-            ? 'Subject and content give the preview.'
-            : 'The text gives the preview.'}
+            ? t('Subject and content give the preview.')
+            : t('The text gives the preview.')}
         </p>
       )}
       {error !== undefined && !isInEditor(error) && <ErrorBox error={error} />}
@@ -95,19 +96,20 @@ export function Preview({ preview, variant }: { preview: Previewed; variant: Edi
           <div aria-live="polite">
             {data.missing.length > 0 && (
               <p class="tags">
-                No value for{' '}
-                {data.missing.map((name) => (
-                  <Badge key={name} tone="warn">
-                    {name}
-                  </Badge>
-                ))}
+                {rich('No value for {value}', {
+                  value: data.missing.map((name) => (
+                    <Badge key={name} tone="warn">
+                      {name}
+                    </Badge>
+                  )),
+                })}
               </p>
             )}
             {data.segments !== null && (
               <Facts
                 of={{
-                  Segments: `${data.segments}, ${data.encoding}`,
-                  Characters: text.length,
+                  [t('Segments')]: `${data.segments}, ${data.encoding}`,
+                  [t('Characters')]: text.length,
                 }}
               />
             )}
@@ -119,9 +121,9 @@ export function Preview({ preview, variant }: { preview: Previewed; variant: Edi
                 disabled={error !== undefined || data.missing.length > 0}
                 onClick={() => setTesting(true)}
               >
-                Send a test to myself
+                {t('Send a test to myself')}
               </Button>
-              {sent && <a href={hrefOf(`/messages/${sent}`)}>Show the sent test</a>}
+              {sent && <a href={hrefOf(`/messages/${sent}`)}>{t('Show the sent test')}</a>}
             </div>
           )}
         </>
@@ -134,11 +136,11 @@ export function Preview({ preview, variant }: { preview: Previewed; variant: Edi
 }
 
 const VIEWS = [
-  ['phone', 'Phone'],
-  ['desktop', 'Desktop'],
-  ['dark', 'Dark'],
+  ['phone', t('Phone')],
+  ['desktop', t('Desktop')],
+  ['dark', t('Dark')],
 ] as const
-const TEXT = ['text', 'Plain text'] as const
+const TEXT = ['text', t('Plain text')] as const
 
 /** A mail as programs show it. */
 export function MailPreview({ content }: { content: object }) {
@@ -149,7 +151,7 @@ export function MailPreview({ content }: { content: object }) {
   return (
     <>
       <h3 dir="auto">{subject}</h3>
-      <Tabs label="View" tabs={tabs} current={view} onChoose={setView} />
+      <Tabs label={t('View')} tabs={tabs} current={view} onChoose={setView} />
       {view === 'text' ? <pre>{text}</pre> : <MailFrame html={html ?? ''} view={view} />}
       {Object.keys(more).length > 0 && <Content id="" channel="" content={more} />}
     </>
@@ -184,7 +186,7 @@ function MailFrame({ html, view }: { html: string; view: string }) {
       <div class={`mail-view ${view}`}>
         <iframe
           ref={frame}
-          title="Preview of the e-mail"
+          title={t('Preview of the e-mail')}
           sandbox="allow-same-origin"
           referrerpolicy="no-referrer"
           src={`${base}/assets/mail.html`}
@@ -193,8 +195,8 @@ function MailFrame({ html, view }: { html: string; view: string }) {
       </div>
       <p class="small">
         {view === 'dark'
-          ? 'In programs with dark colours, with the dark styles of the mail.'
-          : 'Links and images from other hosts work only in the sent mail.'}
+          ? t('In programs with dark colours, with the dark styles of the mail.')
+          : t('Links and images from other hosts work only in the sent mail.')}
       </p>
     </>
   )
@@ -224,22 +226,23 @@ function SendTest({
   }
   return (
     <FormDialog
-      title={`Send a test by ${channelName(channel)}`}
-      action={mode.value === 'test' ? 'Send test message' : 'Send'}
+      title={t('Send a test by {channel}', { channel: channelName(channel) })}
+      action={mode.value === 'test' ? t('Send test message') : t('Send')}
       onSubmit={send}
       onClose={onClose}
     >
       {(error) => (
         <>
           <TextInput
-            label={isMail ? 'Your e-mail address' : 'Your phone number'}
+            label={isMail ? t('Your e-mail address') : t('Your phone number')}
             autofocus
             required
             hint={
               <>
-                The text as the preview shows it.{' '}
-                {mode.value !== 'test' && 'It costs as much as any message.'}
-                <SandboxHint channel={channel} />
+                {rich('The text as the preview shows it. {value}{sandboxhint}', {
+                  value: mode.value !== 'test' && t('It costs as much as any message.'),
+                  sandboxhint: <SandboxHint channel={channel} />,
+                })}
               </>
             }
             error={fieldError(error, 'to')}

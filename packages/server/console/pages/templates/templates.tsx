@@ -14,6 +14,7 @@ import { useLoad } from '../../shell/load.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { query, root } from '../../shell/router.ts'
 import { may, session } from '../../shell/session.ts'
+import { t } from '../../shell/text.ts'
 import { channelName } from '../messages/channels.ts'
 import { unsavedOf } from './edited.ts'
 import { Editor, TemplateState } from './editor.tsx'
@@ -21,23 +22,23 @@ import { Editor, TemplateState } from './editor.tsx'
 const listed = (values: string[]) => [...new Set(values)].join(', ')
 
 const COLUMNS: readonly Column<ListedTemplate>[] = [
-  { name: 'Name', kind: 'main', value: ({ name }) => name },
+  { name: t('Name'), kind: 'main', value: ({ name }) => name },
   {
-    name: 'Channels',
+    name: t('Channels'),
     value: ({ variants }) => listed(variants.map(({ channel }) => channelName(channel))),
   },
-  { name: 'Languages', value: ({ variants }) => listed(variants.map(({ locale }) => locale)) },
-  { name: 'Version', kind: 'number', value: ({ version }) => version ?? '–' },
+  { name: t('Languages'), value: ({ variants }) => listed(variants.map(({ locale }) => locale)) },
+  { name: t('Version'), kind: 'number', value: ({ version }) => version ?? '–' },
   {
-    name: 'Draft',
+    name: t('Draft'),
     value: (one) => (
       <span class="tags">
         <TemplateState {...one} />
-        {unsavedOf(one.name) && <Badge tone="warn">not saved</Badge>}
+        {unsavedOf(one.name) && <Badge tone="warn">{t('not saved')}</Badge>}
       </span>
     ),
   },
-  { name: 'Changed', value: ({ updated_at }) => <Time at={updated_at} /> },
+  { name: t('Changed'), value: ({ updated_at }) => <Time at={updated_at} /> },
 ]
 
 function Templates({ params: { name } }: PageProps) {
@@ -69,30 +70,31 @@ function List() {
   )
   const add = may('send') && (
     <LinkButton kind="primary" icon="plus" to="/templates?new=1">
-      New template
+      {t('New template')}
     </LinkButton>
   )
   return (
     <>
       <PageHead
-        title="Templates"
-        text="Texts of messages in several languages, which a program sends by their name."
+        title={t('Templates')}
+        text={t('Texts of messages in several languages, which a program sends by their name.')}
       >
         {add}
       </PageHead>
       <ListPage
         of={list}
         rowsOf={(answer) => answer.templates}
-        label="Templates"
+        label={t('Templates')}
         columns={COLUMNS}
         keyOf={({ id }) => id}
         to={(one) => `/templates/${one.name}`}
         noun="template"
         empty={
-          <Empty icon="templates" title="No templates yet">
+          <Empty icon="templates" title={t('No templates yet')}>
             <p>
-              A text that is stored here can be changed without a change of your program. Messages
-              use it once it is published.
+              {t(
+                'A text that is stored here can be changed without a change of your program. Messages use it once it is published.',
+              )}
             </p>
             <a
               class="button plain"
@@ -100,7 +102,7 @@ function List() {
               target="_blank"
               rel="noreferrer"
             >
-              Read the reference
+              {t('Read the reference')}
             </a>
           </Empty>
         }
@@ -109,4 +111,4 @@ function List() {
   )
 }
 
-export default { title: 'Templates', Page: Templates }
+export default { title: t('Templates'), Page: Templates }

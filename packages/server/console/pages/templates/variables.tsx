@@ -1,12 +1,13 @@
 import { Badge, Button, Select, TextInput } from '../../parts/index.ts'
 import { fieldError } from '../../shell/api.ts'
+import { rich, t } from '../../shell/text.ts'
 import { type Edited, type EditedVariable, named, TYPES } from './edited.ts'
 import { type Previewed, plain } from './preview.tsx'
 
 const ANSWERS = [
-  ['', 'None'],
-  ['true', 'Yes'],
-  ['false', 'No'],
+  ['', t('None')],
+  ['true', t('Yes')],
+  ['false', t('No')],
 ] as const
 
 /** The variables of a template. Those that the shown text uses without a value are marked, and can be declared. */
@@ -36,12 +37,13 @@ export function Variables({
       ],
     })
   return (
-    <fieldset class="card form" disabled={!mayChange} aria-label="Variables">
-      <h2>Variables</h2>
+    <fieldset class="card form" disabled={!mayChange} aria-label={t('Variables')}>
+      <h2>{t('Variables')}</h2>
       {variables.length === 0 && (
         <p class="muted">
-          A program gives the values of variables. Declare one to give it a type, and a value for
-          messages without one.
+          {t(
+            'A program gives the values of variables. Declare one to give it a type, and a value for messages without one.',
+          )}
         </p>
       )}
       {variables.map((one, i) => {
@@ -55,17 +57,21 @@ export function Variables({
               fieldError(preview.error, `template.variables.${sent.indexOf(one)}.${name}`),
           ),
         })
-        const example = one.type === 'list' ? 'JSON, such as [{"title": "Tea"}]' : undefined
+        const example = one.type === 'list' ? t('JSON, such as [{"title": "Tea"}]') : undefined
         const isMissing = missing.includes(one.name.trim())
         return (
-          <section class="variable" key={i} aria-label={`Variable ${one.name || i + 1}`}>
-            <TextInput label="Name" autofocus={one.name === ''} {...field('name')} />
-            <Select label="Type" options={TYPES} {...field('type')} />
+          <section
+            class="variable"
+            key={i}
+            aria-label={t('Variable {value}', { value: one.name || i + 1 })}
+          >
+            <TextInput label={t('Name')} autofocus={one.name === ''} {...field('name')} />
+            <Select label={t('Type')} options={TYPES} {...field('type')} />
             {mayChange ? (
               <Button
                 kind="quiet"
                 icon="trash"
-                label={`Remove the variable ${one.name}`}
+                label={t('Remove the variable {name}', { name: one.name })}
                 onClick={() => set({ variables: variables.filter((each) => each !== one) })}
               />
             ) : (
@@ -73,35 +79,38 @@ export function Variables({
             )}
             {one.type === 'boolean' ? (
               <>
-                <Select label="Fallback" options={ANSWERS} {...field('fallback')} />
-                <Select label="Example" options={ANSWERS} {...field('example')} />
+                <Select label={t('Fallback')} options={ANSWERS} {...field('fallback')} />
+                <Select label={t('Example')} options={ANSWERS} {...field('example')} />
               </>
             ) : (
               <>
-                {one.type !== 'list' && <TextInput label="Fallback" {...field('fallback')} />}
-                <TextInput label="Example" hint={example} {...field('example')} />
+                {one.type !== 'list' && <TextInput label={t('Fallback')} {...field('fallback')} />}
+                <TextInput label={t('Example')} hint={example} {...field('example')} />
               </>
             )}
-            {isMissing && <Badge tone="warn">no value in the preview</Badge>}
+            {isMissing && <Badge tone="warn">{t('no value in the preview')}</Badge>}
           </section>
         )
       })}
       {mayChange && (
         <div class="actions">
           <Button icon="plus" onClick={() => add([''])}>
-            Add a variable
+            {t('Add a variable')}
           </Button>
           {unknown.length > 0 && (
             <Button icon="plus" onClick={() => add(unknown)}>
-              Declare {unknown.slice(0, 3).join(', ')}
-              {unknown.length > 3 && ` and ${unknown.length - 3} more`}
+              {rich('Declare {value}{value2}', {
+                value: unknown.slice(0, 3).join(', '),
+                value2: unknown.length > 3 && t(' and {value} more', { value: unknown.length - 3 }),
+              })}
             </Button>
           )}
         </div>
       )}
       <p class="small">
-        A message without a value takes the fallback, and is refused without one. Examples are only
-        for previews.
+        {t(
+          'A message without a value takes the fallback, and is refused without one. Examples are only for previews.',
+        )}
       </p>
     </fieldset>
   )

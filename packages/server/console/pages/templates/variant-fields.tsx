@@ -9,6 +9,7 @@ import {
   TextInput,
 } from '../../parts/index.ts'
 import { fieldError } from '../../shell/api.ts'
+import { t } from '../../shell/text.ts'
 import type { Fault } from '../compose/draft.ts'
 import { CHANNELS, type Channel, channelName } from '../messages/channels.ts'
 import { type Edited, type EditedVariant, newVariant } from './edited.ts'
@@ -55,7 +56,7 @@ export function VariantFields({
   const { channel, locale } = shown
   const channels = CHANNELS.filter(([id]) => variants.some((one) => one.channel === id))
   const ofChannel = variants.filter((one) => one.channel === channel)
-  const title = `${channelName(channel)} in ${locale}`
+  const title = t('{channel} in {locale}', { channel: channelName(channel), locale })
   const change = (part: Partial<EditedVariant>) =>
     set({ variants: variants.map((one, i) => (i === index ? { ...one, ...part } : one)) })
 
@@ -67,9 +68,9 @@ export function VariantFields({
 
   async function remove() {
     const isConfirmed = await confirm({
-      title: `Remove ${title}?`,
-      text: 'The published version keeps this text until you publish again.',
-      action: 'Remove',
+      title: t('Remove {title}?', { title }),
+      text: t('The published version keeps this text until you publish again.'),
+      action: t('Remove'),
       danger: true,
     })
     if (!isConfirmed) return
@@ -86,17 +87,17 @@ export function VariantFields({
     error: found(name),
   })
   return (
-    <section class="card form" aria-label="Texts">
+    <section class="card form" aria-label={t('Texts')}>
       {isNew && variants.length === 1 ? (
         <div class="pair">
           <Select
-            label="Channel"
+            label={t('Channel')}
             value={channel}
             options={CHANNELS}
             onInput={(id) => change({ channel: id as Channel })}
           />
           <TextInput
-            label="Language"
+            label={t('Language')}
             error={plain(
               fieldError(error, 'variants.0.locale') ??
                 fieldError(preview.error, 'template.variants.0.locale'),
@@ -108,7 +109,7 @@ export function VariantFields({
       ) : (
         channels.length > 1 && (
           <Tabs
-            label="Channel"
+            label={t('Channel')}
             tabs={channels}
             current={channel}
             onChoose={(id) => choose(id, locale)}
@@ -119,58 +120,60 @@ export function VariantFields({
         {(!isNew || variants.length > 1) && (
           <Select
             bare
-            label="Language"
+            label={t('Language')}
             value={locale}
             options={ofChannel.map((one) => [
               one.locale,
-              `${channelName(channel)} in ${one.locale}`,
+              t('{channel} in {locale}', { channel: channelName(channel), locale: one.locale }),
             ])}
             onInput={(next) => choose(channel, next)}
           />
         )}
         {mayChange && (
           <Button icon="plus" onClick={() => setAdding(true)}>
-            Add a language or channel
+            {t('Add a language or channel')}
           </Button>
         )}
         {mayChange && variants.length > 1 && (
-          <Button icon="trash" label={`Remove ${title}`} onClick={remove} />
+          <Button icon="trash" label={t('Remove {title}', { title })} onClick={remove} />
         )}
       </div>
       <fieldset class="form" key={index} disabled={!mayChange} aria-label={title}>
         {channel === 'email' && category === 'layout' ? (
           <TextArea
-            label="HTML"
+            label={t('HTML')}
             rows={16}
-            hint="With {{content}} once, where the HTML of other templates stands."
+            hint={t('With {{content}} once, where the HTML of other templates stands.')}
             {...field('html')}
           />
         ) : channel === 'email' ? (
           <>
-            <TextInput label="Subject" {...field('subject')} />
+            <TextInput label={t('Subject')} {...field('subject')} />
             <TextInput
-              label="Preview text"
-              hint="Shown beside the subject."
+              label={t('Preview text')}
+              hint={t('Shown beside the subject.')}
               {...field('preview_text')}
             />
             <TextInput
-              label="Layout"
-              hint="default, or a template that is a layout."
+              label={t('Layout')}
+              hint={t('default, or a template that is a layout.')}
               {...field('layout')}
             />
-            <TextArea label="HTML" rows={12} {...field('html')} />
+            <TextArea label={t('HTML')} rows={12} {...field('html')} />
             <TextArea
-              label="Plain text"
+              label={t('Plain text')}
               rows={4}
-              hint="Empty: it is made of the HTML."
+              hint={t('Empty: it is made of the HTML.')}
               {...field('text')}
             />
           </>
         ) : (
           <TextArea
-            label="Text"
+            label={t('Text')}
             rows={6}
-            hint="{{name}} is a value, and {{name|friend}} a value or else a word. {{#if vip}}…{{/if}} is only for some."
+            hint={t(
+              '{{name}} is a value, and {{name|friend}} a value or else a word. {{#if vip}}…{{/if}} is only for some.',
+            )}
             {...field('text')}
           />
         )}
@@ -205,13 +208,13 @@ function More({
   }, [hasFault])
   return (
     <details ref={element} open={isOpen} onToggle={() => setOpen(element.current?.open ?? false)}>
-      <summary>Other fields</summary>
+      <summary>{t('Other fields')}</summary>
       <div class="form">
         <TextArea
           {...field}
-          label="Other fields of the content"
+          label={t('Other fields of the content')}
           rows={5}
-          hint={`JSON, such as ${hint}`}
+          hint={t('JSON, such as {hint}', { hint })}
         />
       </div>
     </details>
@@ -281,18 +284,28 @@ function AddVariant({
   const [fault, setFault] = useState<string>()
   async function add() {
     const name = localeName(locale || (channel === shown.channel ? '' : first))
-    if (name === null) return setFault('A language is a tag such as en or de-AT.')
+    if (name === null) return setFault(t('A language is a tag such as en or de-AT.'))
     if (variants.some((one) => one.channel === channel && one.locale === name)) {
-      return setFault(`There is a text for ${channelName(channel)} in ${name} already.`)
+      return setFault(
+        t('There is a text for {channel} in {name} already.', {
+          channel: channelName(channel),
+          name,
+        }),
+      )
     }
     onAdd(channel === shown.channel ? { ...shown, locale: name } : newVariant(channel, name))
   }
   return (
-    <FormDialog title="Add a language or channel" action="Add" onSubmit={add} onClose={onClose}>
+    <FormDialog
+      title={t('Add a language or channel')}
+      action={t('Add')}
+      onSubmit={add}
+      onClose={onClose}
+    >
       {() => (
         <>
           <Select
-            label="Channel"
+            label={t('Channel')}
             value={channel}
             options={CHANNELS}
             onInput={(id) => {
@@ -301,13 +314,15 @@ function AddVariant({
             }}
           />
           <TextInput
-            label="Language"
+            label={t('Language')}
             autofocus
             placeholder={channel === shown.channel ? 'de' : first}
             hint={
               channel === shown.channel
-                ? `It begins with the text in ${shown.locale}, for a translation.`
-                : `Empty: ${first}.`
+                ? t('It begins with the text in {locale}, for a translation.', {
+                    locale: shown.locale,
+                  })
+                : t('Empty: {first}.', { first })
             }
             error={fault}
             value={locale}

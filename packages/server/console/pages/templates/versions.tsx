@@ -14,6 +14,7 @@ import { api } from '../../shell/api.ts'
 import { useLoad } from '../../shell/load.ts'
 import { query } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
+import { rich, t } from '../../shell/text.ts'
 import { type Edited, editedOf, linesOf } from './edited.ts'
 
 /** The versions of a template: each can be compared with the draft, and published again. */
@@ -34,43 +35,50 @@ export function Versions({
   )
   const columns: readonly Column<ListedTemplateVersion>[] = [
     {
-      name: 'Version',
+      name: t('Version'),
       kind: 'main',
       value: ({ version }) => (
         <>
-          Version {version} {version === latest && <Badge tone="good">in use</Badge>}
+          {rich('Version {version} {value}', {
+            version,
+            value: version === latest && <Badge tone="good">{t('in use')}</Badge>,
+          })}
         </>
       ),
     },
-    { name: 'Published', value: ({ published_at }) => <Time at={published_at} exact /> },
+    { name: t('Published'), value: ({ published_at }) => <Time at={published_at} exact /> },
   ]
   return (
     <section>
-      <h2 class="section">Versions</h2>
+      <h2 class="section">{t('Versions')}</h2>
       <ListPage
         of={load}
         rowsOf={(answer) => answer.versions}
-        label="Versions"
+        label={t('Versions')}
         columns={columns}
         keyOf={({ version }) => String(version)}
         actions={({ version }) => (
-          <Button onClick={() => setChosen(version)}>Compare with the draft</Button>
+          <Button onClick={() => setChosen(version)}>{t('Compare with the draft')}</Button>
         )}
         noun="version"
         empty={null}
       />
       {chosen !== undefined && (
         <Compare
-          title={`Version ${chosen}`}
+          title={t('Version {chosen}', { chosen })}
           text={
             chosen === latest
-              ? 'Messages use this version. Lines in red are only in your draft, lines in green only in the version.'
-              : 'Lines in red are only in your draft, lines in green only in the version. Published again, it takes the place of the draft and gets a new number.'
+              ? t(
+                  'Messages use this version. Lines in red are only in your draft, lines in green only in the version.',
+                )
+              : t(
+                  'Lines in red are only in your draft, lines in green only in the version. Published again, it takes the place of the draft and gets a new number.',
+                )
           }
           name={name}
           from={draft}
           to={chosen}
-          {...(chosen !== latest && { action: `Publish version ${chosen} again` })}
+          {...(chosen !== latest && { action: t('Publish version {chosen} again', { chosen }) })}
           onPublished={onPublished}
           onClose={() => setChosen(undefined)}
         />
@@ -112,7 +120,7 @@ export function Compare({
     const body = typeof to === 'number' ? { version: to } : {}
     const { version } = await api.templates.publish(name, body)
     onPublished((await api.templates.get(name)).template)
-    toast(`Version ${version.version} is published`)
+    toast(t('Version {version} is published', { version: version.version }))
     onClose()
   }
   return (
@@ -123,7 +131,7 @@ export function Compare({
         action &&
         may('send') && (
           <>
-            <Button onClick={onClose}>Cancel</Button>
+            <Button onClick={onClose}>{t('Cancel')}</Button>
             <Button kind="primary" disabled={!load.data} onClick={publish}>
               {action}
             </Button>
@@ -158,7 +166,7 @@ function Changes({ before, after }: { before: readonly string[]; after: readonly
   for (const [i, [sign]] of lines.entries()) {
     if (sign !== ' ') for (let at = i - AROUND; at <= i + AROUND; at++) near.add(at)
   }
-  if (near.size === 0) return <p class="muted">Nothing differs.</p>
+  if (near.size === 0) return <p class="muted">{t('Nothing differs.')}</p>
   const shown = [...lines.entries()].filter(([i]) => near.has(i))
   return (
     <pre class="changes">

@@ -2,6 +2,7 @@ import { Copy, Facts, LinkButton, Loaded, PageHead, Table } from '../../parts/in
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { root } from '../../shell/router.ts'
+import { t } from '../../shell/text.ts'
 import { firstCurl } from '../keys/first-curl.ts'
 import { RECIPIENTS } from './recipients.ts'
 
@@ -13,8 +14,8 @@ function FirstSteps() {
   return (
     <>
       <PageHead
-        title="Quick start"
-        text="Only svc dev has these tools, and only this machine reaches them."
+        title={t('Quick start')}
+        text={t('Only svc dev has these tools, and only this machine reaches them.')}
       />
       <Loaded of={load}>
         {({ api_key }) => {
@@ -22,31 +23,31 @@ function FirstSteps() {
           return (
             <div class="stack">
               <section class="card">
-                <h2>Send the first message</h2>
+                <h2>{t('Send the first message')}</h2>
                 <pre>{curl}</pre>
                 <div class="actions">
-                  <Copy value={curl} text="" label="Copy the command" />
+                  <Copy value={curl} text="" label={t('Copy the command')} />
                   <LinkButton icon="phone" to="/tools/phone/+15005550008">
-                    See its recipient reply
+                    {t('See its recipient reply')}
                   </LinkButton>
                 </div>
               </section>
               <section class="card">
-                <h2>Use it in a program</h2>
+                <h2>{t('Use it in a program')}</h2>
                 <Facts
                   of={{
-                    Address: <Copy value={root} />,
-                    'API key': api_key && <Copy value={api_key} />,
+                    [t('Address')]: <Copy value={root} />,
+                    [t('API key')]: api_key && <Copy value={api_key} />,
                   }}
                 />
               </section>
               <section>
-                <h2>Recipients that decide the outcome</h2>
+                <h2>{t('Recipients that decide the outcome')}</h2>
                 <Table
-                  label="Recipients"
+                  label={t('Recipients')}
                   columns={[
-                    { name: 'Recipient', kind: 'main', value: ([address]) => address },
-                    { name: 'Outcome', value: ([, outcome]) => outcome },
+                    { name: t('Recipient'), kind: 'main', value: ([address]) => address },
+                    { name: t('Outcome'), value: ([, outcome]) => outcome },
                   ]}
                   rows={RECIPIENTS}
                   keyOf={([address]) => address}
@@ -63,4 +64,4 @@ function FirstSteps() {
   )
 }
 
-export default { title: 'Quick start', Page: FirstSteps }
+export default { title: t('Quick start'), Page: FirstSteps }

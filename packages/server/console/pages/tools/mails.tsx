@@ -17,6 +17,7 @@ import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { hrefOf, query, setQuery } from '../../shell/router.ts'
+import { rich, t } from '../../shell/text.ts'
 import { addressOf, useToolEvents } from './live.ts'
 
 function Mails({ params }: PageProps) {
@@ -30,16 +31,18 @@ function Mails({ params }: PageProps) {
   return (
     <>
       <PageHead
-        title="Mails"
-        text="E-mails that went to no mail server: messages in the sandbox, and mails of the service to owners and members."
+        title={t('Mails')}
+        text={t(
+          'E-mails that went to no mail server: messages in the sandbox, and mails of the service to owners and members.',
+        )}
       />
       <Loaded of={load}>
         {({ mails }) => {
           if (mails.length === 0) {
             return (
-              <Empty icon="mail" title="No mails yet">
-                <p>Send an e-mail, or sign up a workspace: the mail appears here at once.</p>
-                <LinkButton to="/tools">Quick start</LinkButton>
+              <Empty icon="mail" title={t('No mails yet')}>
+                <p>{t('Send an e-mail, or sign up a workspace: the mail appears here at once.')}</p>
+                <LinkButton to="/tools">{t('Quick start')}</LinkButton>
               </Empty>
             )
           }
@@ -51,17 +54,19 @@ function Mails({ params }: PageProps) {
             <div class={params.id ? 'split is-open' : 'split'}>
               <div class="split-list">
                 <Search
-                  placeholder="Search recipient or subject"
+                  placeholder={t('Search recipient or subject')}
                   value={search}
                   onInput={(value) => setQuery({ search: value })}
                 />
                 <List mails={found} current={params.id} />
-                <p class="unseen" role="status">{`${mails.length} mails`}</p>
+                <p class="unseen" role="status">
+                  {t('{length} mails', { length: mails.length })}
+                </p>
               </div>
               {params.id ? (
                 <Mail key={params.id} id={params.id} />
               ) : (
-                <p class="split-hint muted">Choose a mail.</p>
+                <p class="split-hint muted">{t('Choose a mail.')}</p>
               )}
             </div>
           )
@@ -72,7 +77,7 @@ function Mails({ params }: PageProps) {
 }
 
 function List({ mails, current }: { mails: readonly CapturedMail[]; current: string | undefined }) {
-  if (mails.length === 0) return <p class="muted">No mail matches the search.</p>
+  if (mails.length === 0) return <p class="muted">{t('No mail matches the search.')}</p>
   return (
     <ul class="split-rows">
       {mails.map(({ id, to, subject, at, from, state }) => (
@@ -81,7 +86,7 @@ function List({ mails, current }: { mails: readonly CapturedMail[]; current: str
             href={hrefOf(`/tools/mails/${id}${location.search}`)}
             aria-current={id === current ? 'true' : undefined}
           >
-            <strong>{subject || '(no subject)'}</strong>
+            <strong>{subject || t('(no subject)')}</strong>
             <span>{to}</span>
             <small>
               {from === 'service' ? (
@@ -101,9 +106,9 @@ function List({ mails, current }: { mails: readonly CapturedMail[]; current: str
 function Mail({ id }: { id: string }) {
   const load = useLoad((signal) => ownApi.get<WholeMail>(`/dev/mails/${id}`, {}, signal), [id])
   return (
-    <section class="split-detail card" aria-label="Mail">
+    <section class="split-detail card" aria-label={t('Mail')}>
       <a class="split-back" href={hrefOf(`/tools/mails${location.search}`)}>
-        ← All mails
+        {t('← All mails')}
       </a>
       <Loaded of={load}>{(mail) => <MailView mail={mail} />}</Loaded>
     </section>
@@ -116,13 +121,13 @@ function MailView({ mail }: { mail: WholeMail }) {
   const tabs = [
     ...(html
       ? ([
-          ['desktop', 'Desktop'],
-          ['phone', 'Phone'],
+          ['desktop', t('Desktop')],
+          ['phone', t('Phone')],
         ] as const)
       : []),
-    ...(text ? ([['text', 'Text']] as const) : []),
-    ['headers', 'Headers'],
-    ['source', 'Source'],
+    ...(text ? ([['text', t('Text')]] as const) : []),
+    ['headers', t('Headers')],
+    ['source', t('Source')],
   ] as const
   const [tab, setTab] = useState<string>(tabs[0][0])
   return (
@@ -130,42 +135,42 @@ function MailView({ mail }: { mail: WholeMail }) {
       <h2 class="mail-subject">{subject}</h2>
       <Facts
         of={{
-          From: headers.find(([name]) => name === 'From')?.[1],
-          To: to,
-          Time: <Time at={at} exact />,
-          Message: from === 'sandbox' ? <a href={hrefOf(`/messages/${id}`)}>{id}</a> : null,
+          [t('From')]: headers.find(([name]) => name === 'From')?.[1],
+          [t('To')]: to,
+          [t('Time')]: <Time at={at} exact />,
+          [t('Message')]: from === 'sandbox' ? <a href={hrefOf(`/messages/${id}`)}>{id}</a> : null,
         }}
       />
       {attachments.length > 0 && (
-        <ul class="mail-files" aria-label="Attachments">
+        <ul class="mail-files" aria-label={t('Attachments')}>
           {attachments.map(({ name, bytes }, i) => (
             <li key={name}>
               <a href={addressOf(`/mails/${id}/attachments/${i}`)} download={name}>
                 {name}
               </a>{' '}
-              <small>{Math.ceil(bytes / 1000)} kB</small>
+              <small>{rich('{value} kB', { value: Math.ceil(bytes / 1000) })}</small>
             </li>
           ))}
         </ul>
       )}
-      <Tabs label="View" tabs={tabs} current={tab} onChoose={setTab} />
+      <Tabs label={t('View')} tabs={tabs} current={tab} onChoose={setTab} />
       {(tab === 'desktop' || tab === 'phone') && (
         <iframe
           class={`mail-frame ${tab}`}
-          title="The mail"
+          title={t('The mail')}
           sandbox="allow-popups allow-popups-to-escape-sandbox"
           src={addressOf(`/mails/${id}/html`)}
         />
       )}
       {isRemote && (tab === 'desktop' || tab === 'phone') && (
-        <p class="small">Images and styles from other hosts are not loaded here.</p>
+        <p class="small">{t('Images and styles from other hosts are not loaded here.')}</p>
       )}
       {tab === 'text' && <pre>{text}</pre>}
       {tab === 'headers' && <pre>{headers.map((one) => one.join(': ')).join('\n')}</pre>}
       {tab === 'source' && <Source id={id} />}
       {links.length > 0 && (
         <>
-          <h3>Links</h3>
+          <h3>{t('Links')}</h3>
           <ul class="mail-links">
             {links.map((link) => (
               <li key={link}>
@@ -192,7 +197,7 @@ function Source({ id }: { id: string }) {
         <>
           <p>
             <a href={address} download={`${id}.eml`}>
-              Save as a file
+              {t('Save as a file')}
             </a>
           </p>
           <pre>
@@ -221,4 +226,4 @@ function contentsOf({ html, text }: WholeMail): { links: string[]; isRemote: boo
   return { links: [...new Set(found.filter((link) => /^(https?:|mailto:)/i.test(link)))], isRemote }
 }
 
-export default { title: 'Mails', Page: Mails }
+export default { title: t('Mails'), Page: Mails }

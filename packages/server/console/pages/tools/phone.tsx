@@ -8,6 +8,7 @@ import { ownApi } from '../../shell/own-api.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { go, hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
+import { rich, t } from '../../shell/text.ts'
 import { RECIPIENTS } from './recipients.ts'
 
 const SANDBOX = RECIPIENTS.filter(([address]) => !address.includes('@'))
@@ -48,8 +49,10 @@ function OnePhone({ number }: { number: string }) {
   return (
     <>
       <PageHead
-        title="Phone"
-        text="Messages as their recipient sees them. A message that you write here arrives at the service as a reply."
+        title={t('Phone')}
+        text={t(
+          'Messages as their recipient sees them. A message that you write here arrives at the service as a reply.',
+        )}
       />
       <div class="split phones">
         <div class="split-list">
@@ -57,7 +60,7 @@ function OnePhone({ number }: { number: string }) {
           <Numbers name="Recent numbers" numbers={numbers.map((one) => [one])} current={number} />
           <Numbers name="Sandbox numbers" numbers={SANDBOX} current={number} />
         </div>
-        <section class="handset" aria-label={`Phone ${number}`}>
+        <section class="handset" aria-label={t('Phone {number}', { number })}>
           <header>{number}</header>
           <Loaded of={load}>
             {({ items }) => (
@@ -84,14 +87,14 @@ function NumberForm() {
       }}
     >
       <TextInput
-        label="Number"
+        label={t('Number')}
         type="tel"
         placeholder="+14155550100"
         value={typed}
         onInput={setTyped}
       />
       <Button type="submit" disabled={typed.trim() === ''}>
-        Show
+        {t('Show')}
       </Button>
     </form>
   )
@@ -134,8 +137,8 @@ function Talk({ items }: { items: readonly PhoneItem[] }) {
   }, [items])
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: without it the keyboard could not scroll.
-    <div class="talk" ref={talk} tabIndex={0} role="log" aria-label="Conversation">
-      {items.length === 0 && <p class="muted">No messages yet.</p>}
+    <div class="talk" ref={talk} tabIndex={0} role="log" aria-label={t('Conversation')}>
+      {items.length === 0 && <p class="muted">{t('No messages yet.')}</p>}
       {items.map((item) => (
         <Bubble key={item.id} item={item} />
       ))}
@@ -143,7 +146,7 @@ function Talk({ items }: { items: readonly PhoneItem[] }) {
   )
 }
 
-const CHANNELS = { sms: 'SMS', whatsapp: 'WhatsApp', voice: 'Call', email: 'E-mail' }
+const CHANNELS = { sms: 'SMS', whatsapp: t('WhatsApp'), voice: t('Call'), email: 'E-mail' }
 
 /** The states that are no fault; others are codes of errors. */
 const STATUSES = /^(?:queued|sent|delivered|read|canceled)$/
@@ -152,7 +155,7 @@ function Bubble({ item }: { item: PhoneItem }) {
   const { id, from, at, channel, state, title, parts, encoding, non_gsm_characters: others } = item
   const facts = [
     CHANNELS[channel],
-    parts.length > 1 && `${parts.length} segments`,
+    parts.length > 1 && t('{length} segments', { length: parts.length }),
     encoding === 'UCS-2' && encoding,
   ]
   const text = facts.filter(Boolean).join(' · ')
@@ -178,9 +181,7 @@ function Bubble({ item }: { item: PhoneItem }) {
         <Time at={at} />
       </small>
       {others.length > 0 && (
-        <small>
-          Not in GSM-7: <bdi>{others.join(' ')}</bdi>
-        </small>
+        <small>{rich('Not in GSM-7: {bdi}', { bdi: <bdi>{others.join(' ')}</bdi> })}</small>
       )}
     </div>
   )
@@ -220,26 +221,26 @@ function Writer({
       {error !== undefined && <ErrorBox error={error} />}
       <Select
         bare
-        label="Channel"
+        label={t('Channel')}
         value={channel}
         options={[
           ['sms', 'SMS'],
-          ['whatsapp', 'WhatsApp'],
+          ['whatsapp', t('WhatsApp')],
         ]}
         onInput={setChannel}
       />
       <input
-        aria-label="Message from this phone"
-        placeholder="Write to the service"
+        aria-label={t('Message from this phone')}
+        placeholder={t('Write to the service')}
         dir="auto"
         value={text}
         onInput={({ currentTarget }) => setText(currentTarget.value)}
       />
       <Button kind="primary" type="submit" busy={isBusy}>
-        Send
+        {t('Send')}
       </Button>
     </form>
   )
 }
 
-export default { title: 'Phone', Page: Phone }
+export default { title: t('Phone'), Page: Phone }

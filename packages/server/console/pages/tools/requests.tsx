@@ -20,34 +20,35 @@ import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { go, query, setQuery } from '../../shell/router.ts'
+import { t } from '../../shell/text.ts'
 import { useToolEvents } from './live.ts'
 
 const KEPT_MAX = 500
 
 const COLUMNS: readonly Column<RequestLine>[] = [
-  { name: 'Request', kind: 'main', value: ({ method, path }) => `${method} ${path}` },
+  { name: t('Request'), kind: 'main', value: ({ method, path }) => `${method} ${path}` },
   {
-    name: 'Status',
+    name: t('Status'),
     value: ({ status, error }) => (
       <span>
         <Status status={status} /> {error}
       </span>
     ),
   },
-  { name: 'Duration', kind: 'number', value: ({ duration_ms }) => duration(duration_ms) },
-  { name: 'Key', value: ({ key }) => key ?? 'none' },
-  { name: 'Time', value: ({ at }) => <Time at={at} /> },
+  { name: t('Duration'), kind: 'number', value: ({ duration_ms }) => duration(duration_ms) },
+  { name: t('Key'), value: ({ key }) => key ?? 'none' },
+  { name: t('Time'), value: ({ at }) => <Time at={at} /> },
 ]
 
 const METHODS = ['', 'GET', 'POST', 'PUT', 'DELETE'].map(
-  (one) => [one, one || 'All methods'] as const,
+  (one) => [one, one || t('All methods')] as const,
 )
 
 const RESULTS = [
-  ['', 'All results'],
-  ['2', 'Successful'],
-  ['4', 'Refused (4xx)'],
-  ['5', 'Failed (5xx)'],
+  ['', t('All results')],
+  ['2', t('Successful')],
+  ['4', t('Refused (4xx)')],
+  ['5', t('Failed (5xx)')],
 ] as const
 
 function Status({ status }: { status: number }) {
@@ -80,25 +81,27 @@ function Requests({ params }: PageProps) {
   return (
     <>
       <PageHead
-        title="Requests"
-        text="The last 500 requests to the API and its doors, in memory. Keys, passwords and tokens are masked."
+        title={t('Requests')}
+        text={t(
+          'The last 500 requests to the API and its doors, in memory. Keys, passwords and tokens are masked.',
+        )}
       />
       <div class="filters">
         <Search
-          placeholder="Search path, key, error or request id"
+          placeholder={t('Search path, key, error or request id')}
           value={search}
           onInput={(value) => setQuery({ search: value }, { to: '/tools/requests' })}
         />
         <Select
           bare
-          label="Method"
+          label={t('Method')}
           value={method}
           options={METHODS}
           onInput={(value) => setQuery({ method: value }, { to: '/tools/requests' })}
         />
         <Select
           bare
-          label="Result"
+          label={t('Result')}
           value={result}
           options={RESULTS}
           onInput={(value) => setQuery({ result: value }, { to: '/tools/requests' })}
@@ -112,16 +115,18 @@ function Requests({ params }: PageProps) {
           if (rows.length === 0) {
             return (
               <Empty
-                title={all.length === 0 ? 'No requests yet' : 'No request matches the filters'}
+                title={
+                  all.length === 0 ? t('No requests yet') : t('No request matches the filters')
+                }
               >
-                <p>Requests of programs and of the command line appear here at once.</p>
-                <LinkButton to="/tools">Quick start</LinkButton>
+                <p>{t('Requests of programs and of the command line appear here at once.')}</p>
+                <LinkButton to="/tools">{t('Quick start')}</LinkButton>
               </Empty>
             )
           }
           return (
             <Table
-              label="Requests"
+              label={t('Requests')}
               columns={COLUMNS}
               rows={rows}
               keyOf={({ id }) => String(id)}
@@ -148,23 +153,23 @@ function Details({ id, onClose }: { id: string; onClose(): void }) {
     [id],
   )
   return (
-    <Drawer title="Request" onClose={onClose}>
+    <Drawer title={t('Request')} onClose={onClose}>
       <Loaded of={load}>
         {({ request: one }) => (
           <div class="stack">
             <Facts
               of={{
-                Request: `${one.method} ${one.path}`,
-                Status: <Status status={one.status} />,
-                Error: one.error,
-                Duration: `${one.duration_ms} ms`,
-                Key: one.key ?? 'none',
-                'Request id': <Copy value={one.request_id} />,
-                Time: <Time at={one.at} exact />,
+                [t('Request')]: `${one.method} ${one.path}`,
+                [t('Status')]: <Status status={one.status} />,
+                [t('Error')]: one.error,
+                [t('Duration')]: t('{duration_ms} ms', { duration_ms: one.duration_ms }),
+                [t('Key')]: one.key ?? 'none',
+                [t('Request id')]: <Copy value={one.request_id} />,
+                [t('Time')]: <Time at={one.at} exact />,
               }}
             />
-            <Body title="Request body" text={one.request_body} />
-            <Body title="Answer" text={one.response_body} />
+            <Body title={t('Request body')} text={one.request_body} />
+            <Body title={t('Answer')} text={one.response_body} />
           </div>
         )}
       </Loaded>
@@ -182,4 +187,4 @@ function Body({ title, text }: { title: string; text: string | null }) {
   )
 }
 
-export default { title: 'Requests', Page: Requests }
+export default { title: t('Requests'), Page: Requests }

@@ -19,20 +19,21 @@ import { number } from '../../shell/format.ts'
 import { useLiveReload } from '../../shell/live.ts'
 import { useLoad } from '../../shell/load.ts'
 import { may } from '../../shell/session.ts'
+import { rich, t } from '../../shell/text.ts'
 import { channelName } from '../messages/channels.ts'
 
 type Sent = CodeVerification['messages'][number]
 
 const MESSAGES: readonly Column<Sent>[] = [
-  { name: 'Channel', kind: 'main', value: ({ channel }) => channelName(channel) },
-  { name: 'To', value: ({ to }) => to },
-  { name: 'Sent', value: ({ sent_at }) => <Time at={sent_at} exact /> },
+  { name: t('Channel'), kind: 'main', value: ({ channel }) => channelName(channel) },
+  { name: t('To'), value: ({ to }) => to },
+  { name: t('Sent'), value: ({ sent_at }) => <Time at={sent_at} exact /> },
 ]
 
 /** The status of a verification as a badge. */
 export function CodeStatus({ status }: Pick<CodeVerification, 'status'>) {
-  if (status === 'max_attempts') return <Badge tone="bad">too many wrong codes</Badge>
-  if (status === 'external') return <Badge>checked elsewhere</Badge>
+  if (status === 'max_attempts') return <Badge tone="bad">{t('too many wrong codes')}</Badge>
+  if (status === 'external') return <Badge>{t('checked elsewhere')}</Badge>
   return <StatusBadge status={status} />
 }
 
@@ -58,26 +59,26 @@ export function VerificationDrawer({
   useLiveReload('message.', load.reload, { isAbout: () => one?.status === 'pending' })
   async function cancel() {
     const isConfirmed = await confirm({
-      title: 'Cancel this verification?',
-      text: 'Its code is not valid any more. A message that was sent stays paid.',
-      action: 'Cancel the verification',
-      cancel: 'Back',
+      title: t('Cancel this verification?'),
+      text: t('Its code is not valid any more. A message that was sent stays paid.'),
+      action: t('Cancel the verification'),
+      cancel: t('Back'),
       danger: true,
     })
     if (!isConfirmed) return
     await api.verifications.cancel(id)
-    toast('The verification was canceled.')
+    toast(t('The verification was canceled.'))
     load.reload()
     onChange()
   }
   return (
     <Drawer
-      title={one ? `Code to ${one.to}` : 'Verification'}
+      title={one ? t('Code to {to}', { to: one.to }) : t('Verification')}
       actions={
         one?.status === 'pending' &&
         may('send') && (
           <Button kind="danger" onClick={cancel}>
-            Cancel verification
+            {t('Cancel verification')}
           </Button>
         )
       }
@@ -88,9 +89,9 @@ export function VerificationDrawer({
           <div class="stack">
             <VerificationFacts {...verification} />
             <section>
-              <h3>Messages</h3>
+              <h3>{t('Messages')}</h3>
               <Table
-                label="Messages with the code"
+                label={t('Messages with the code')}
                 columns={MESSAGES}
                 rows={verification.messages}
                 keyOf={({ message_id }) => message_id}
@@ -110,33 +111,36 @@ function VerificationFacts(one: CodeVerification) {
   return (
     <Facts
       of={{
-        Status: (
+        [t('Status')]: (
           <>
             <CodeStatus status={one.status} />
-            {!one.livemode && <Badge tone="warn">test</Badge>}
+            {!one.livemode && <Badge tone="warn">{t('test')}</Badge>}
           </>
         ),
-        Id: <Copy value={one.id} />,
-        To: one.to,
-        Language: one.locale,
-        'Wrong codes': number(one.attempts),
-        'Attempts left': isPending && number(one.attempts_left),
-        Started: <Time at={one.created_at} exact />,
-        [isPending ? 'Expires' : 'Valid until']: <Time at={one.expires_at} exact />,
-        Ended: one.ended_at && <Time at={one.ended_at} exact />,
-        'Sent again at the earliest': isPending && <Time at={one.next_send_at} exact />,
-        'Next channel': isPending && next && (
+        [t('Id')]: <Copy value={one.id} />,
+        [t('To')]: one.to,
+        [t('Language')]: one.locale,
+        [t('Wrong codes')]: number(one.attempts),
+        [t('Attempts left')]: isPending && number(one.attempts_left),
+        [t('Started')]: <Time at={one.created_at} exact />,
+        [isPending ? t('Expires') : t('Valid until')]: <Time at={one.expires_at} exact />,
+        [t('Ended')]: one.ended_at && <Time at={one.ended_at} exact />,
+        [t('Sent again at the earliest')]: isPending && <Time at={one.next_send_at} exact />,
+        [t('Next channel')]: isPending && next && (
           <>
-            {channelName(next.channel)} to {next.to}
-            {one.next_fallback_at && (
-              <>
-                , <Time at={one.next_fallback_at} />
-              </>
-            )}
+            {rich('{channel} to {to}{value}', {
+              channel: channelName(next.channel),
+              to: next.to,
+              value: one.next_fallback_at && (
+                <>
+                  , <Time at={one.next_fallback_at} />
+                </>
+              ),
+            })}
           </>
         ),
-        Price: <Money credits={one.credits_used} />,
-        Metadata: Object.keys(one.metadata).length > 0 && (
+        [t('Price')]: <Money credits={one.credits_used} />,
+        [t('Metadata')]: Object.keys(one.metadata).length > 0 && (
           <pre>{JSON.stringify(one.metadata, null, 2)}</pre>
         ),
       }}

@@ -2,6 +2,7 @@ import type { PausedCountry } from '../../../src/console-api/operator/answers.ts
 import { Button, Icon, Time } from '../../parts/index.ts'
 import { countryName, number } from '../../shell/format.ts'
 import { chosenWorkspace, may, session } from '../../shell/session.ts'
+import { rich, t } from '../../shell/text.ts'
 import { useAct } from '../operator/acts.tsx'
 import { send } from '../operator/polled.ts'
 
@@ -9,9 +10,16 @@ import { send } from '../operator/polled.ts'
 function PauseText({ country, paused_at, ends_at, sent, approved }: PausedCountry) {
   return (
     <>
-      Codes to {countryName(country)} are paused: {number(approved)} of {number(sent)} messages were
-      approved, so bots may request them. The pause began <Time at={paused_at} />, and ends{' '}
-      <Time at={ends_at} exact /> if approvals do not end it earlier.
+      {rich(
+        'Codes to {country} are paused: {approved} of {sent} messages were approved, so bots may request them. The pause began {time}, and ends {time2} if approvals do not end it earlier.',
+        {
+          country: countryName(country),
+          approved: number(approved),
+          sent: number(sent),
+          time: <Time at={paused_at} />,
+          time2: <Time at={ends_at} exact />,
+        },
+      )}
     </>
   )
 }
@@ -31,21 +39,21 @@ export function PausedCountries({
   if (active.length === 0) return null
   const resume = ({ country }: PausedCountry) =>
     act({
-      title: `Send codes to ${countryName(country)} again?`,
-      action: 'Resume',
-      text: 'Codes are sent whatever is approved. What was counted before is forgotten then.',
-      fields: [['hours', 'Hours', 'For how long, 1 to 720']],
+      title: t('Send codes to {country} again?', { country: countryName(country) }),
+      action: t('Resume'),
+      text: t('Codes are sent whatever is approved. What was counted before is forgotten then.'),
+      fields: [['hours', t('Hours'), t('For how long, 1 to 720')]],
       start: { hours: '24' },
       async run({ hours, reason }) {
         const body = { country, hours: Number(hours), reason }
         await send(`/workspaces/${workspaceId}/allow-codes`, body)
         onChange()
-        return `Codes to ${countryName(country)} are sent again`
+        return t('Codes to {country} are sent again', { country: countryName(country) })
       },
     })
   return (
     <>
-      <section class="card findings" aria-label="Paused countries">
+      <section class="card findings" aria-label={t('Paused countries')}>
         <ul>
           {active.map((one) => (
             <li key={one.country}>
@@ -53,9 +61,9 @@ export function PausedCountries({
               <div>
                 <p>
                   <PauseText {...one} />{' '}
-                  {!may('operate') && 'If people wait for these codes, ask the operator.'}
+                  {!may('operate') && t('If people wait for these codes, ask the operator.')}
                 </p>
-                {may('operate') && <Button onClick={() => resume(one)}>Resume</Button>}
+                {may('operate') && <Button onClick={() => resume(one)}>{t('Resume')}</Button>}
               </div>
             </li>
           ))}

@@ -23,6 +23,7 @@ import { useLoad } from '../../shell/load.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { filtersOf, go, query, root, setQuery } from '../../shell/router.ts'
 import { mode } from '../../shell/session.ts'
+import { rich, t } from '../../shell/text.ts'
 import { CHANNELS, channelName } from '../messages/channels.ts'
 import { CodeStatus, VerificationDrawer } from './drawer.tsx'
 import { PausedCountries } from './paused.tsx'
@@ -31,19 +32,19 @@ type Funnel = VerificationsStatsData['funnel']
 type Steps = Funnel['total']
 
 const PERIODS = [
-  ['1', 'Last 24 hours'],
-  ['7', 'Last 7 days'],
-  ['30', 'Last 30 days'],
+  ['1', t('Last 24 hours')],
+  ['7', t('Last 7 days')],
+  ['30', t('Last 30 days')],
 ] as const
 
 const STATUSES = [
-  ['', 'All statuses'],
-  ['pending', 'Pending'],
-  ['approved', 'Approved'],
-  ['expired', 'Expired'],
-  ['canceled', 'Canceled'],
-  ['max_attempts', 'Too many wrong codes'],
-  ['external', 'Checked elsewhere'],
+  ['', t('All statuses')],
+  ['pending', t('Pending')],
+  ['approved', t('Approved')],
+  ['expired', t('Expired')],
+  ['canceled', t('Canceled')],
+  ['max_attempts', t('Too many wrong codes')],
+  ['external', t('Checked elsewhere')],
 ] as const
 
 /** The page has two requests, and a person may make 600 in a minute. */
@@ -55,20 +56,20 @@ const COUNTRIES_SHOWN = 5
 const HOUR_MS = 3_600_000
 
 const COLUMNS: readonly Column<CodeVerification>[] = [
-  { name: 'To', kind: 'main', value: ({ to }) => to },
-  { name: 'Channel', value: ({ channel }) => channelName(channel) },
+  { name: t('To'), kind: 'main', value: ({ to }) => to },
+  { name: t('Channel'), value: ({ channel }) => channelName(channel) },
   {
-    name: 'Status',
+    name: t('Status'),
     value: ({ status, livemode }) => (
       <>
         <CodeStatus status={status} />
-        {!livemode && mode.value === 'live' && <Badge tone="warn">test</Badge>}
+        {!livemode && mode.value === 'live' && <Badge tone="warn">{t('test')}</Badge>}
       </>
     ),
   },
-  { name: 'Messages', kind: 'number', value: ({ messages_sent }) => number(messages_sent) },
-  { name: 'Wrong codes', kind: 'number', value: ({ attempts }) => number(attempts) },
-  { name: 'Started', value: ({ created_at }) => <Time at={created_at} /> },
+  { name: t('Messages'), kind: 'number', value: ({ messages_sent }) => number(messages_sent) },
+  { name: t('Wrong codes'), kind: 'number', value: ({ attempts }) => number(attempts) },
+  { name: t('Started'), value: ({ created_at }) => <Time at={created_at} /> },
 ]
 
 function Verifications({ params: { id } }: PageProps) {
@@ -97,13 +98,13 @@ function Verifications({ params: { id } }: PageProps) {
   return (
     <>
       <PageHead
-        title="One-time codes"
-        text="Codes with which people prove a phone number or an e-mail address."
+        title={t('One-time codes')}
+        text={t('Codes with which people prove a phone number or an e-mail address.')}
       >
         {!isUnused && (
           <Select
             bare
-            label="Period"
+            label={t('Period')}
             value={days}
             options={PERIODS}
             onInput={(next) => setQuery({ days: next === '7' ? '' : next })}
@@ -119,23 +120,23 @@ function Verifications({ params: { id } }: PageProps) {
             {({ funnel }) => <Numbers funnel={funnel} days={Number(days)} />}
           </Loaded>
           <section>
-            <h2 class="section">Verifications</h2>
+            <h2 class="section">{t('Verifications')}</h2>
             <div class="filters">
               <Search
-                placeholder="Phone number or e-mail address"
+                placeholder={t('Phone number or e-mail address')}
                 value={filter.to ?? ''}
                 onInput={(to) => setQuery({ to })}
               />
               <Select
                 bare
-                label="Channel"
+                label={t('Channel')}
                 value={filter.channel ?? ''}
-                options={[['', 'All channels'], ...CHANNELS]}
+                options={[['', t('All channels')], ...CHANNELS]}
                 onInput={(channel) => setQuery({ channel })}
               />
               <Select
                 bare
-                label="Status"
+                label={t('Status')}
                 value={filter.status ?? ''}
                 options={STATUSES}
                 onInput={(status) => setQuery({ status })}
@@ -144,13 +145,13 @@ function Verifications({ params: { id } }: PageProps) {
             <ListPage
               of={list}
               rowsOf={(answer) => answer.verifications}
-              label="Verifications"
+              label={t('Verifications')}
               columns={COLUMNS}
               keyOf={(one) => one.id}
               to={(one) => `/verifications/${one.id}${address}`}
               current={id}
               noun="verification"
-              empty={<Empty icon="codes" title="No verification matches" />}
+              empty={<Empty icon="codes" title={t('No verification matches')} />}
             />
           </section>
         </div>
@@ -171,12 +172,12 @@ function Verifications({ params: { id } }: PageProps) {
 function Numbers({ funnel, days }: { funnel: Funnel; days: number }) {
   const { total, hours, since } = funnel
   if (total.requested === 0) {
-    return <Empty icon="codes" title="No codes in this period" />
+    return <Empty icon="codes" title={t('No codes in this period')} />
   }
   const points = pointsOf(hours, days)
   return (
     <div class="stack">
-      <section class="cards" aria-label="Funnel">
+      <section class="cards" aria-label={t('Funnel')}>
         <Step name="Requested" value={total.requested} of={total.requested} />
         <Step name="Sent" value={total.sent} of={total.requested} />
         <Step name="Delivered" value={total.delivered} of={total.requested} />
@@ -184,13 +185,22 @@ function Numbers({ funnel, days }: { funnel: Funnel; days: number }) {
       </section>
       {Date.parse(since) > Date.now() - days * 24 * HOUR_MS && (
         <p class="small">
-          Only the newest {number(total.requested)} are counted, from <Time at={since} exact /> on.
+          {rich('Only the newest {requested} are counted, from {time} on.', {
+            requested: number(total.requested),
+            time: <Time at={since} exact />,
+          })}
         </p>
       )}
       <section class="card">
-        <h2>Codes by the {days > 7 ? 'day' : 'hour'} of their request</h2>
+        <h2>
+          {rich('Codes by the {value} of their request', { value: days > 7 ? 'day' : 'hour' })}
+        </h2>
         <Chart
-          label={`Codes: ${number(total.requested)} requested, ${number(total.delivered)} delivered, ${number(total.approved)} approved`}
+          label={t('Codes: {requested} requested, {delivered} delivered, {approved} approved', {
+            requested: number(total.requested),
+            delivered: number(total.delivered),
+            approved: number(total.approved),
+          })}
           times={points.map(([at]) => at / 1000)}
           series={[
             { name: 'Requested', colour: '--accent', values: points.map(([, n]) => n.requested) },
@@ -244,31 +254,31 @@ function pointsOf(hours: Funnel['hours'], days: number): Point[] {
 
 const STEPS: readonly Column<Funnel['countries'][number]>[] = [
   {
-    name: 'Country',
+    name: t('Country'),
     kind: 'main',
-    value: ({ country }) => (country === null ? 'E-mail addresses' : countryName(country)),
+    value: ({ country }) => (country === null ? t('E-mail addresses') : countryName(country)),
   },
-  { name: 'Requested', kind: 'number', value: (one) => number(one.requested) },
-  { name: 'Sent', kind: 'number', value: (one) => number(one.sent) },
-  { name: 'Delivered', kind: 'number', value: (one) => number(one.delivered) },
-  { name: 'Approved', kind: 'number', value: (one) => number(one.approved) },
-  { name: 'Conversion', kind: 'number', value: ({ approved, sent }) => share(approved, sent) },
+  { name: t('Requested'), kind: 'number', value: (one) => number(one.requested) },
+  { name: t('Sent'), kind: 'number', value: (one) => number(one.sent) },
+  { name: t('Delivered'), kind: 'number', value: (one) => number(one.delivered) },
+  { name: t('Approved'), kind: 'number', value: (one) => number(one.approved) },
+  { name: t('Conversion'), kind: 'number', value: ({ approved, sent }) => share(approved, sent) },
 ]
 
 function Countries({ of }: { of: Funnel['countries'] }) {
   const [isWhole, setWhole] = useState(false)
   return (
     <section>
-      <h2 class="section">Conversion by country</h2>
+      <h2 class="section">{t('Conversion by country')}</h2>
       <Table
-        label="Conversion by country"
+        label={t('Conversion by country')}
         columns={STEPS}
         rows={isWhole ? of : of.slice(0, COUNTRIES_SHOWN)}
         keyOf={({ country }) => country ?? ''}
       />
       {!isWhole && of.length > COUNTRIES_SHOWN && (
         <Button kind="quiet" onClick={() => setWhole(true)}>
-          Show all {number(of.length)}
+          {rich('Show all {length}', { length: number(of.length) })}
         </Button>
       )}
     </section>
@@ -283,10 +293,11 @@ function Unused() {
     `  -d '{"to":"+15005550006","channel":"sms"}'`,
   ].join('\n')
   return (
-    <Empty icon="codes" title="No codes yet">
+    <Empty icon="codes" title={t('No codes yet')}>
       <p>
-        Your program requests a code for a person, and checks what the person types in. The service
-        makes the code, limits the guesses and stops bots.
+        {t(
+          'Your program requests a code for a person, and checks what the person types in. The service makes the code, limits the guesses and stops bots.',
+        )}
       </p>
       <pre>{curl}</pre>
       <span class="actions">
@@ -294,10 +305,10 @@ function Unused() {
           icon="copy"
           onClick={async () => {
             await copyText(curl)
-            toast('Copied.')
+            toast(t('Copied.'))
           }}
         >
-          Copy the command
+          {t('Copy the command')}
         </Button>
         <a
           class="button plain"
@@ -305,11 +316,11 @@ function Unused() {
           target="_blank"
           rel="noreferrer"
         >
-          Read the reference
+          {t('Read the reference')}
         </a>
       </span>
     </Empty>
   )
 }
 
-export default { title: 'One-time codes', Page: Verifications }
+export default { title: t('One-time codes'), Page: Verifications }

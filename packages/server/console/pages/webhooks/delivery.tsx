@@ -16,6 +16,7 @@ import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
+import { rich, t } from '../../shell/text.ts'
 import { usePendingReload } from './pending.ts'
 
 interface SentRequest {
@@ -29,11 +30,11 @@ type Answer = Pick<Delivery, 'response_status' | 'error'>
 const FAILURES: Record<string, string> = {
   connect: 'no connection',
   dns: 'unknown host',
-  tls: 'TLS failed',
-  timeout: 'no answer in time',
+  tls: t('TLS failed'),
+  timeout: t('no answer in time'),
   reset: 'connection ended',
-  blocked_target: 'address not allowed',
-  test_limit: 'the limit of test deliveries is reached',
+  blocked_target: t('address not allowed'),
+  test_limit: t('the limit of test deliveries is reached'),
 }
 
 /** The answer of the receiver, or the reason why there is none. */
@@ -46,12 +47,12 @@ export function answerText({ response_status: status, error }: Answer): string {
 /** When a delivery is attempted next, and why not now. */
 export function NextAttempt({ next_attempt_at: at, next_attempt_reason, status }: Delivery) {
   if (status !== 'pending') return null
-  if (!at || Date.parse(at) <= Date.now()) return <>now</>
+  if (!at || Date.parse(at) <= Date.now()) return <>{t('now')}</>
   const isAway = next_attempt_reason === 'receiver_unavailable'
   return (
     <span>
       <Time at={at} />
-      {isAway && <small> the receiver is unavailable</small>}
+      {isAway && <small>{t(' the receiver is unavailable')}</small>}
     </span>
   )
 }
@@ -75,19 +76,19 @@ export function DeliveryDrawer({
   usePendingReload(load.data, load.data && [load.data.delivery], load.reload)
   async function replay() {
     await api.webhooks.retry(webhookId, id)
-    toast('The delivery is attempted now.')
+    toast(t('The delivery is attempted now.'))
     load.reload()
     onChange()
   }
   return (
     <Drawer
-      title="Delivery"
+      title={t('Delivery')}
       onClose={onClose}
       actions={
         isActive &&
         may('develop') && (
           <Button onClick={replay}>
-            {load.data?.delivery.status === 'pending' ? 'Try now' : 'Replay'}
+            {load.data?.delivery.status === 'pending' ? t('Try now') : t('Replay')}
           </Button>
         )
       }
@@ -97,15 +98,15 @@ export function DeliveryDrawer({
           <div class="stack">
             <Facts
               of={{
-                Event: delivery.event,
-                Status: <StatusBadge status={delivery.status} />,
-                Message: delivery.message_id && (
+                [t('Event')]: delivery.event,
+                [t('Status')]: <StatusBadge status={delivery.status} />,
+                [t('Message')]: delivery.message_id && (
                   <a href={hrefOf(`/messages/${delivery.message_id}`)}>{delivery.message_id}</a>
                 ),
-                'Next attempt':
+                [t('Next attempt')]:
                   delivery.status === 'pending' ? <NextAttempt {...delivery} /> : null,
-                Created: <Time at={delivery.created_at} exact />,
-                Id: <Copy value={delivery.id} />,
+                [t('Created')]: <Time at={delivery.created_at} exact />,
+                [t('Id')]: <Copy value={delivery.id} />,
               }}
             />
             <Requests delivery={delivery} />
@@ -143,8 +144,11 @@ export function Requests({ delivery }: { delivery: DeliveryWithAttempts }) {
       ))}
       <section>
         <h3>
-          Body{' '}
-          {sent.data?.[0] && <Copy value={sent.data[0].body} text="" label="Copy the raw body" />}
+          {rich('Body {value}', {
+            value: sent.data?.[0] && (
+              <Copy value={sent.data[0].body} text="" label={t('Copy the raw body')} />
+            ),
+          })}
         </h3>
         <pre>{JSON.stringify(delivery.payload, null, 2)}</pre>
       </section>
@@ -164,25 +168,31 @@ function Attempt({
   return (
     <section class="card">
       <h2>
-        Attempt {number} · <Time at={started_at} exact /> · {duration(duration_ms)}{' '}
-        <Badge tone={isGood ? 'good' : 'bad'}>{answerText(attempt)}</Badge>
+        {rich('Attempt {number} · {time} · {duration_ms} {badge}', {
+          number,
+          time: <Time at={started_at} exact />,
+          duration_ms: duration(duration_ms),
+          badge: <Badge tone={isGood ? 'good' : 'bad'}>{answerText(attempt)}</Badge>,
+        })}
       </h2>
       {response_body ? (
         <pre>{response_body}</pre>
       ) : (
-        status !== null && <p class="muted">No body in the answer</p>
+        status !== null && <p class="muted">{t('No body in the answer')}</p>
       )}
       {request && (
         <details>
-          <summary>Headers of the request</summary>
+          <summary>{t('Headers of the request')}</summary>
           <pre>
             {request.headers
-              .map(({ name, value }) => `${name}: ${value ?? '(not shown)'}`)
+              .map(({ name, value }) => `${name}: ${value ?? t('(not shown)')}`)
               .join('\n')}
           </pre>
           <p class="muted">
-            Signed with the current secret. <code>X-Svc-Signature</code> is the HMAC-SHA256 of the
-            raw body with the whole secret, in hex. Verify it before you parse the body.
+            {rich(
+              'Signed with the current secret. {code} is the HMAC-SHA256 of the raw body with the whole secret, in hex. Verify it before you parse the body.',
+              { code: <code>X-Svc-Signature</code> },
+            )}
           </p>
         </details>
       )}

@@ -25,27 +25,28 @@ import { useLive } from '../../shell/live.ts'
 import { type Load, useLoad } from '../../shell/load.ts'
 import { go, query, setQuery } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
+import { rich, t } from '../../shell/text.ts'
 import { answerText, DeliveryDrawer, NextAttempt } from './delivery.tsx'
 import { usePendingReload } from './pending.ts'
 import { WebhookForm } from './webhook-form.tsx'
 
 /** Why a webhook is disabled, and what follows from it. */
 const REASONS: Record<string, string> = {
-  gone: 'The receiver answered 410 Gone.',
-  failing: 'No delivery succeeded for five days.',
-  manual: 'A member of the workspace disabled it.',
-  email_verified: 'It was added before the e-mail address of the workspace was verified.',
-  password_reset: 'It was added before the password of the owner was reset.',
-  key_deactivated: 'The API key that signs it was deactivated.',
-  secret_lost: 'Its secret cannot be read after the keys of the service changed.',
+  gone: t('The receiver answered 410 Gone.'),
+  failing: t('No delivery succeeded for five days.'),
+  manual: t('A member of the workspace disabled it.'),
+  email_verified: t('It was added before the e-mail address of the workspace was verified.'),
+  password_reset: t('It was added before the password of the owner was reset.'),
+  key_deactivated: t('The API key that signs it was deactivated.'),
+  secret_lost: t('Its secret cannot be read after the keys of the service changed.'),
 }
 
 const STATUSES = [
-  ['', 'All deliveries'],
-  ['pending', 'Pending'],
-  ['delivered', 'Delivered'],
-  ['failed', 'Failed'],
-  ['discarded', 'Discarded'],
+  ['', t('All deliveries')],
+  ['pending', t('Pending')],
+  ['delivered', t('Delivered')],
+  ['failed', t('Failed')],
+  ['discarded', t('Discarded')],
 ] as const
 
 const TONES = { active: 'good', failing: 'bad', disabled: 'warn' } as const
@@ -61,16 +62,20 @@ export function eventsText(events: Webhook['events']): string {
 }
 
 const COLUMNS: readonly Column<Delivery>[] = [
-  { name: 'Event', kind: 'main', value: ({ event }) => event },
-  { name: 'Status', value: ({ status }) => <StatusBadge status={status} /> },
-  { name: 'Answer', value: answerText },
+  { name: t('Event'), kind: 'main', value: ({ event }) => event },
+  { name: t('Status'), value: ({ status }) => <StatusBadge status={status} /> },
+  { name: t('Answer'), value: answerText },
   {
-    name: 'Attempts',
+    name: t('Attempts'),
     kind: 'number',
-    value: (one) => `${one.attempt_count} of ${one.max_attempts}`,
+    value: (one) =>
+      t('{attempt_count} of {max_attempts}', {
+        attempt_count: one.attempt_count,
+        max_attempts: one.max_attempts,
+      }),
   },
-  { name: 'Next attempt', value: (one) => <NextAttempt {...one} /> },
-  { name: 'Created', value: ({ created_at }) => <Time at={created_at} /> },
+  { name: t('Next attempt'), value: (one) => <NextAttempt {...one} /> },
+  { name: t('Created'), value: ({ created_at }) => <Time at={created_at} /> },
 ]
 
 /** One webhook: its state, and its deliveries. */
@@ -100,7 +105,7 @@ export function OneWebhook({ id, deliveryId }: { id: string; deliveryId: string 
       <div class="actions">
         <Select
           bare
-          label="Status"
+          label={t('Status')}
           value={status}
           options={STATUSES}
           onInput={(one) => setQuery({ status: one }, { to: `/webhooks/${id}` })}
@@ -109,7 +114,7 @@ export function OneWebhook({ id, deliveryId }: { id: string; deliveryId: string 
       <ListPage
         of={deliveries}
         rowsOf={(answer) => answer.deliveries}
-        label="Deliveries"
+        label={t('Deliveries')}
         columns={COLUMNS}
         keyOf={(one) => one.id}
         to={(one) => `/webhooks/${id}/${one.id}${search}`}
@@ -117,8 +122,8 @@ export function OneWebhook({ id, deliveryId }: { id: string; deliveryId: string 
         noun="delivery"
         plural="deliveries"
         empty={
-          <Empty icon="webhooks" title="No deliveries">
-            <p>Events for this webhook appear here. A test event shows whether it works.</p>
+          <Empty icon="webhooks" title={t('No deliveries')}>
+            <p>{t('Events for this webhook appear here. A test event shows whether it works.')}</p>
           </Empty>
         }
       />
@@ -152,16 +157,20 @@ function Head({
   async function test() {
     const { delivery } = await api.webhooks.test(id)
     if (!webhook.is_active) {
-      toast('The webhook is disabled: it gets this test event, and no others until you enable it.')
+      toast(
+        t('The webhook is disabled: it gets this test event, and no others until you enable it.'),
+      )
     }
     onChange()
     go(`/webhooks/${id}/${delivery.id}`)
   }
   async function rotate() {
     const isSure = await confirm({
-      title: 'Replace the secret?',
-      text: 'The old secret stays valid for 24 hours, so that your server can change to the new one.',
-      action: 'Replace secret',
+      title: t('Replace the secret?'),
+      text: t(
+        'The old secret stays valid for 24 hours, so that your server can change to the new one.',
+      ),
+      action: t('Replace secret'),
     })
     if (!isSure) return
     const { webhook: rotated } = await api.webhooks.rotateSecret(id)
@@ -170,14 +179,14 @@ function Head({
   }
   async function enable() {
     load.set(await api.webhooks.enable(id))
-    toast('The webhook is enabled. Missed deliveries can be recovered.')
+    toast(t('The webhook is enabled. Missed deliveries can be recovered.'))
     onChange()
   }
   async function remove() {
     const isSure = await confirm({
-      title: 'Delete the webhook?',
-      text: `${webhook.url} gets no more events, and its pending deliveries end.`,
-      action: 'Delete webhook',
+      title: t('Delete the webhook?'),
+      text: t('{url} gets no more events, and its pending deliveries end.', { url: webhook.url }),
+      action: t('Delete webhook'),
       danger: true,
     })
     if (!isSure) return
@@ -191,41 +200,47 @@ function Head({
         {may('develop') && (
           <>
             <Button kind="primary" onClick={test}>
-              Send test event
+              {t('Send test event')}
             </Button>
-            <Button onClick={() => setOpened('edit')}>Edit</Button>
-            {webhook.api_key_id === null && <Button onClick={rotate}>Replace secret</Button>}
-            {webhook.is_active && <Button onClick={() => setOpened('recover')}>Recover</Button>}
-            <Button kind="danger" icon="trash" label="Delete webhook" onClick={remove} />
+            <Button onClick={() => setOpened('edit')}>{t('Edit')}</Button>
+            {webhook.api_key_id === null && <Button onClick={rotate}>{t('Replace secret')}</Button>}
+            {webhook.is_active && (
+              <Button onClick={() => setOpened('recover')}>{t('Recover')}</Button>
+            )}
+            <Button kind="danger" icon="trash" label={t('Delete webhook')} onClick={remove} />
           </>
         )}
       </PageHead>
       {!webhook.is_active && (
         <div class="notice">
           <p>
-            <strong>Disabled.</strong>{' '}
+            <strong>{t('Disabled.')}</strong>{' '}
             {REASONS[webhook.disabled_reason ?? ''] ?? webhook.disabled_reason}
           </p>
-          {may('develop') && <Button onClick={enable}>Enable</Button>}
+          {may('develop') && <Button onClick={enable}>{t('Enable')}</Button>}
         </div>
       )}
       <section class="card">
         <Facts
           of={{
-            State: <WebhookState {...webhook} />,
-            Events: eventsText(events),
-            Messages: webhook.mode === 'all' ? 'live and test' : webhook.mode,
-            Format: webhook.format === 'svc' ? null : webhook.format,
-            'Own headers': webhook.headers.join(', ') || null,
-            Secret: webhook.api_key_id ? 'an API key signs' : <code>{webhook.secret_prefix}</code>,
-            'Failures in a row': webhook.consecutive_failures || null,
-            'Last success': webhook.last_success_at ? (
+            [t('State')]: <WebhookState {...webhook} />,
+            [t('Events')]: eventsText(events),
+            [t('Messages')]: webhook.mode === 'all' ? t('live and test') : webhook.mode,
+            [t('Format')]: webhook.format === 'svc' ? null : webhook.format,
+            [t('Own headers')]: webhook.headers.join(', ') || null,
+            [t('Secret')]: webhook.api_key_id ? (
+              t('an API key signs')
+            ) : (
+              <code>{webhook.secret_prefix}</code>
+            ),
+            [t('Failures in a row')]: webhook.consecutive_failures || null,
+            [t('Last success')]: webhook.last_success_at ? (
               <Time at={webhook.last_success_at} />
             ) : (
               'never'
             ),
-            'Last failure': webhook.last_failure_at && <Time at={webhook.last_failure_at} />,
-            Id: <Copy value={id} />,
+            [t('Last failure')]: webhook.last_failure_at && <Time at={webhook.last_failure_at} />,
+            [t('Id')]: <Copy value={id} />,
           }}
         />
       </section>
@@ -251,11 +266,15 @@ function Head({
       )}
       {secret && (
         <SecretDialog
-          title="New signing secret"
+          title={t('New signing secret')}
           secret={secret.text}
           onClose={() => setSecret(null)}
         >
-          <p class="muted">The old secret is valid until {exactTime(secret.ends_at)}.</p>
+          <p class="muted">
+            {rich('The old secret is valid until {ends_at}.', {
+              ends_at: exactTime(secret.ends_at),
+            })}
+          </p>
         </SecretDialog>
       )}
     </>
@@ -290,30 +309,37 @@ function Recover({
       total += recovered
       hasMore = has_more
     }
-    if (total > 0) toast(`${count(total, 'delivery', 'deliveries')} queued again`)
-    else toast('No delivery of this period failed or was discarded.', 'bad')
+    if (total > 0)
+      toast(t('{total} queued again', { total: count(total, 'delivery', 'deliveries') }))
+    else toast(t('No delivery of this period failed or was discarded.'), 'bad')
     onDone()
   }
   return (
-    <FormDialog title="Recover deliveries" action="Recover" onSubmit={recover} onClose={onClose}>
+    <FormDialog
+      title={t('Recover deliveries')}
+      action={t('Recover')}
+      onSubmit={recover}
+      onClose={onClose}
+    >
       {() => (
         <>
           <p>
-            Sends failed and discarded deliveries of a period again, at most 30 days back. Pending
-            ones are tried again in any case.
+            {t(
+              'Sends failed and discarded deliveries of a period again, at most 30 days back. Pending ones are tried again in any case.',
+            )}
           </p>
           <TextInput
-            label="From"
+            label={t('From')}
             type="datetime-local"
             required
-            hint={last_success_at ? 'Prefilled: the last success' : undefined}
+            hint={last_success_at ? t('Prefilled: the last success') : undefined}
             value={since}
             onInput={setSince}
           />
           <TextInput
-            label="Until"
+            label={t('Until')}
             type="datetime-local"
-            hint="Empty: now"
+            hint={t('Empty: now')}
             value={until}
             onInput={setUntil}
           />

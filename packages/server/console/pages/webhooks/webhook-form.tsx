@@ -4,23 +4,24 @@ import { Checks, FormDialog, Select, TextArea, TextInput, toast } from '../../pa
 import { api, fieldError } from '../../shell/api.ts'
 import { useLoad } from '../../shell/load.ts'
 import { mode as shownMode } from '../../shell/session.ts'
+import { t } from '../../shell/text.ts'
 
 const MODES = [
-  ['all', 'Live and test messages'],
-  ['live', 'Live messages'],
-  ['test', 'Test messages'],
+  ['all', t('Live and test messages')],
+  ['live', t('Live messages')],
+  ['test', t('Test messages')],
 ] as const
 
 const FORMATS = Object.entries({
-  svc: 'Standard',
-  twilio: 'As Twilio sends them (SMS, WhatsApp)',
-  resend: 'As Resend sends them (e-mail)',
+  svc: t('Standard'),
+  twilio: t('As Twilio sends them (SMS, WhatsApp)'),
+  resend: t('As Resend sends them (e-mail)'),
 } satisfies Record<Webhook['format'], string>)
 
 const HEADER_CHANGES = [
-  ['keep', 'Keep them'],
-  ['replace', 'Replace them'],
-  ['none', 'Remove them'],
+  ['keep', t('Keep them')],
+  ['replace', t('Replace them')],
+  ['none', t('Remove them')],
 ] as const
 
 /** Lines `Name: value` as an object. */
@@ -82,15 +83,15 @@ export function WebhookForm({
 
   return (
     <FormDialog
-      title={webhook ? 'Edit webhook' : 'Add webhook'}
-      action={webhook ? 'Save' : 'Add webhook'}
+      title={webhook ? t('Edit webhook') : t('Add webhook')}
+      action={webhook ? t('Save') : t('Add webhook')}
       onSubmit={save}
       onClose={onClose}
     >
       {(error) => (
         <>
           <TextInput
-            label="URL"
+            label={t('URL')}
             type="url"
             required
             autofocus
@@ -100,16 +101,16 @@ export function WebhookForm({
             error={fieldError(error, 'url')}
           />
           <TextInput
-            label="Description"
-            hint="Shown in the list of webhooks"
+            label={t('Description')}
+            hint={t('Shown in the list of webhooks')}
             value={description}
             onInput={setDescription}
             error={fieldError(error, 'description')}
           />
           <Checks
-            label="Events"
+            label={t('Events')}
             options={[
-              ['*', 'All events, also future ones'],
+              ['*', t('All events, also future ones')],
               ...(events.includes('*') ? [] : (kinds.data?.events ?? [])).map(
                 ({ name, description: hint }) => [name, name, hint] as const,
               ),
@@ -119,24 +120,24 @@ export function WebhookForm({
             error={fieldError(error, 'events')}
           />
           {shownMode.value === 'live' && (
-            <Select label="Messages" value={mode} options={MODES} onInput={setMode} />
+            <Select label={t('Messages')} value={mode} options={MODES} onInput={setMode} />
           )}
           {!webhook && (
-            <Select label="Format" value={format} options={FORMATS} onInput={setFormat} />
+            <Select label={t('Format')} value={format} options={FORMATS} onInput={setFormat} />
           )}
           {format === 'twilio' && (
             <Select
-              label="API key that signs"
+              label={t('API key that signs')}
               value={key}
               options={signing.map(({ id, name }) => [id, name])}
               onInput={setKey}
-              hint={signing.length === 0 && 'Create an API key for Twilio’s libraries first.'}
+              hint={signing.length === 0 && t('Create an API key for Twilio’s libraries first.')}
               error={fieldError(error, 'api_key_id')}
             />
           )}
           {webhook && webhook.headers.length > 0 && (
             <Select
-              label={`Own headers: ${webhook.headers.join(', ')}`}
+              label={t('Own headers: {value}', { value: webhook.headers.join(', ') })}
               value={change}
               options={HEADER_CHANGES}
               onInput={setChange}
@@ -144,10 +145,10 @@ export function WebhookForm({
           )}
           {change === 'replace' && (
             <TextArea
-              label="Own headers"
+              label={t('Own headers')}
               rows={3}
-              placeholder="Authorization: Bearer …"
-              hint="One per line. The values are never shown again."
+              placeholder={t('Authorization: Bearer …')}
+              hint={t('One per line. The values are never shown again.')}
               value={headers}
               onInput={setHeaders}
             />

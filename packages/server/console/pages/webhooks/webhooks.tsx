@@ -14,12 +14,13 @@ import { useLoad } from '../../shell/load.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { go, query } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
+import { t } from '../../shell/text.ts'
 import { eventsText, OneWebhook, WebhookState } from './one-webhook.tsx'
 import { WebhookForm } from './webhook-form.tsx'
 
 const COLUMNS: readonly Column<Webhook>[] = [
   {
-    name: 'URL',
+    name: t('URL'),
     kind: 'main',
     value: ({ url, description }) => (
       <>
@@ -27,10 +28,10 @@ const COLUMNS: readonly Column<Webhook>[] = [
       </>
     ),
   },
-  { name: 'State', value: (webhook) => <WebhookState {...webhook} /> },
-  { name: 'Events', kind: 'wide', value: ({ events }) => eventsText(events) },
+  { name: t('State'), value: (webhook) => <WebhookState {...webhook} /> },
+  { name: t('Events'), kind: 'wide', value: ({ events }) => eventsText(events) },
   {
-    name: 'Last success',
+    name: t('Last success'),
     value: ({ last_success_at: at }) => (at ? <Time at={at} /> : 'never'),
   },
 ]
@@ -46,28 +47,30 @@ function List() {
   const [created, setCreated] = useState<{ id: string; secret: string } | null>(null)
   const add = may('develop') && (
     <Button kind="primary" icon="plus" onClick={() => setOpen(true)}>
-      Add webhook
+      {t('Add webhook')}
     </Button>
   )
   return (
     <>
       <PageHead
-        title="Webhooks"
-        text="Events of this workspace, sent to your server as signed requests."
+        title={t('Webhooks')}
+        text={t('Events of this workspace, sent to your server as signed requests.')}
       >
         {add}
       </PageHead>
       <ListPage
         of={list}
         rowsOf={(answer) => answer.webhooks}
-        label="Webhooks"
+        label={t('Webhooks')}
         columns={COLUMNS}
         keyOf={({ id }) => id}
         to={({ id }) => `/webhooks/${id}`}
         noun="webhook"
         empty={
-          <Empty icon="webhooks" title="No webhooks yet">
-            <p>A webhook tells your server when a message is delivered, fails or is received.</p>
+          <Empty icon="webhooks" title={t('No webhooks yet')}>
+            <p>
+              {t('A webhook tells your server when a message is delivered, fails or is received.')}
+            </p>
             {add}
           </Empty>
         }
@@ -84,15 +87,15 @@ function List() {
       )}
       {created && (
         <SecretDialog
-          title="Signing secret"
+          title={t('Signing secret')}
           secret={created.secret}
           onClose={() => go(`/webhooks/${created.id}`)}
         >
-          <p class="muted">Your server verifies each request with it.</p>
+          <p class="muted">{t('Your server verifies each request with it.')}</p>
         </SecretDialog>
       )}
     </>
   )
 }
 
-export default { title: 'Webhooks', Page: Webhooks }
+export default { title: t('Webhooks'), Page: Webhooks }

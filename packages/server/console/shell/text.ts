@@ -1,0 +1,97 @@
+import { type ComponentChildren, Fragment, h } from 'preact'
+
+/**
+ * The texts of one language. The key is the English text as the pages have it, with values in braces: `Sent to {name}`. A text that
+ * depends on a number has the key of the plural, `{n} messages`, and one form for each category of CLDR.
+ */
+export type Texts = Record<string, string | Partial<Record<Intl.LDMLPluralRule, string>>>
+
+interface Language {
+  /** In the language itself. */
+  name: string
+  load(): Promise<{ default: Texts }>
+  isRightToLeft?: true
+}
+
+/** The languages of the console beside English, by their BCP 47 tag. */
+export const LANGUAGES: Record<string, Language> = {
+  de: { name: 'Deutsch', load: () => import('../languages/de.ts') },
+  ar: { name: 'العربية', load: () => import('../languages/ar.ts'), isRightToLeft: true },
+}
+
+const STORED = 'svc.language'
+/** Shows each text that goes through the catalogue in brackets and longer, for tests: a text without brackets is not translated. */
+const PSEUDO = 'en-XA'
+
+/** The language that the person chose; null: that of the browser. */
+export function chosenLanguage(): string | null {
+  try {
+    return localStorage.getItem(STORED)
+  } catch {
+    return null
+  }
+}
+
+/** Chooses a language and loads the document again, because texts are read when a script is loaded. */
+export function chooseLanguage(tag: string | null): void {
+  if (tag === null) localStorage.removeItem(STORED)
+  else localStorage.setItem(STORED, tag)
+  location.reload()
+}
+
+function languageOf(tags: readonly string[]): string {
+  for (const tag of tags) {
+    const found = [tag, tag.split('-')[0] ?? ''].find((one) => one === 'en' || one in LANGUAGES)
+    if (found) return found
+  }
+  return 'en'
+}
+
+const chosen = chosenLanguage()
+
+/** The language of the texts: the chosen one, or the first of the browser that the console has, or English. */
+export const language =
+  chosen === PSEUDO
+    ? 'en'
+    : languageOf([...(chosen ? [chosen] : []), ...(globalThis.navigator?.languages ?? [])])
+
+const { load, isRightToLeft } = LANGUAGES[language] ?? {}
+
+// Scripts of pages read texts while they are loaded, so they wait for the catalogue. Without it, the texts are English.
+const texts: Texts = (await load?.().catch(() => null))?.default ?? {}
+
+// Tests read the texts without a document.
+const page = globalThis.document?.documentElement
+page?.setAttribute('lang', language)
+page?.setAttribute('dir', isRightToLeft ? 'rtl' : 'ltr')
+
+const plurals = new Intl.PluralRules(language)
+
+/** The text in the language, with its values: `t('Sent to {name}', { name })`. */
+export function t(text: string, values?: Record<string, ComponentChildren>): string {
+  const found = texts[text]
+  return filled(typeof found === 'string' ? found : text, values).join('')
+}
+
+/** As `t`, with elements as values. */
+export function rich(text: string, values: Record<string, ComponentChildren>): ComponentChildren {
+  const found = texts[text]
+  return h(Fragment, null, ...filled(typeof found === 'string' ? found : text, values))
+}
+
+/** The form of a text for a number, whose value is `{n}`: `plural(2, '{n} message', '{n} messages', '2')`. */
+export function plural(n: number, one: string, other: string, shown: string): string {
+  const forms = texts[other]
+  const english = n === 1 ? one : other
+  const form = typeof forms === 'object' ? (forms[plurals.select(n)] ?? forms.other) : forms
+  return filled(form ?? english, { n: shown }).join('')
+}
+
+/** A name in braces that has no value stays: it is a placeholder of a message. */
+function filled(text: string, values: Record<string, ComponentChildren> = {}): ComponentChildren[] {
+  const parts = text.split(/\{(\w+)\}/)
+  const found = parts.map((part, i) =>
+    i % 2 === 0 ? part : part in values ? (values[part] ?? '') : `{${part}}`,
+  )
+  return chosen === PSEUDO ? ['⟦', ...found, '⟧'] : found
+}

@@ -1,0 +1,124 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import ts from 'typescript'
+import { describe, expect, it } from 'vitest'
+import { LANGUAGES, type Texts } from '../packages/server/console/shell/text.ts'
+
+const SOURCES = new URL('../packages/server/console/', import.meta.url).pathname
+/** Attributes and properties that people read. */
+const READ = new Set([
+  'label',
+  'title',
+  'text',
+  'placeholder',
+  'action',
+  'alt',
+  'aria-label',
+  'hint',
+])
+const NOT_WORDS = new Set(['code', 'pre', 'svg', 'style'])
+
+interface Found {
+  /** Key to singular; an empty text for one without a plural. */
+  keys: Map<string, string>
+  /** Texts that no catalogue has. */
+  bare: string[]
+}
+
+/** The texts of the console, as its sources have them. */
+function textsOf(): Found {
+  const found: Found = { keys: new Map(), bare: [] }
+  const files = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
+  for (const file of files.filter((one) => /\.tsx?$/.test(one) && !one.endsWith('.d.ts'))) {
+    if (file === 'build.ts' || file.startsWith('languages')) continue
+    const text = readFileSync(join(SOURCES, file), 'utf8')
+    read(ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true), found)
+  }
+  return found
+}
+
+function read(file: ts.SourceFile, { keys, bare }: Found): void {
+  const at = (node: ts.Node) => {
+    const { line } = file.getLineAndCharacterOfPosition(node.getStart(file))
+    return `${file.fileName}:${line + 1}: ${node.getText(file).trim()}`
+  }
+  const visit = (node: ts.Node): void => {
+    if (ts.isCallExpression(node)) {
+      const name = node.expression.getText(file)
+      const [first, second, third] = node.arguments
+      if ((name === 't' || name === 'rich') && first) {
+        if (ts.isStringLiteralLike(first)) keys.set(first.text, '')
+        else bare.push(`${at(node)} needs a text`)
+      }
+      if (name === 'plural' && second && third && ts.isStringLiteralLike(second)) {
+        if (ts.isStringLiteralLike(third)) keys.set(third.text, second.text)
+      }
+      if (name === 'count' && second && ts.isStringLiteralLike(second)) {
+        const other = third && ts.isStringLiteralLike(third) ? third.text : `${second.text}s`
+        keys.set(`{n} ${other}`, `{n} ${second.text}`)
+      }
+    }
+    if (ts.isJsxOpeningLikeElement(node)) {
+      const given = (name: string) =>
+        node.attributes.properties
+          .filter(ts.isJsxAttribute)
+          .find((one) => one.name.getText(file) === name)?.initializer
+      const noun = given('noun')
+      const plural = given('plural')
+      if (noun && ts.isStringLiteral(noun)) {
+        const other = plural && ts.isStringLiteral(plural) ? plural.text : `${noun.text}s`
+        keys.set(`{n} ${other}`, `{n} ${noun.text}`)
+      }
+    }
+    const isName =
+      (ts.isJsxAttribute(node) || ts.isPropertyAssignment(node)) &&
+      READ.has(node.name.getText(file).replaceAll("'", ''))
+    const value = isName && node.initializer
+    if (value && ts.isStringLiteral(value) && isWords(value.text)) bare.push(at(node))
+    if (ts.isJsxText(node) && isWords(node.text)) {
+      const { parent } = node
+      const tag = ts.isJsxElement(parent) ? parent.openingElement.tagName.getText(file) : ''
+      if (!NOT_WORDS.has(tag)) bare.push(at(node))
+    }
+    ts.forEachChild(node, visit)
+  }
+  visit(file)
+}
+
+const isWords = (text: string) => /\p{L}{2}/u.test(text)
+const placeholders = (text: string) => [...text.matchAll(/\{+\w+/g)].map(String).sort()
+
+describe('the texts of the console', () => {
+  const { keys, bare } = textsOf()
+
+  it('are all in the catalogue', () => {
+    expect(keys.size).toBeGreaterThan(1000)
+    expect(bare).toEqual([])
+  })
+
+  describe.each(Object.entries(LANGUAGES))('in %s', (tag, { load }) => {
+    it('are complete, and no other text is there', async () => {
+      const { default: texts } = await load()
+      expect([...keys.keys()].filter((key) => !(key in texts))).toEqual([])
+      expect(Object.keys(texts).filter((key) => !keys.has(key))).toEqual([])
+    })
+
+    it('have the values of the English text, and all forms of a plural', async () => {
+      const { default: texts } = await load()
+      const categories = new Intl.PluralRules(tag).resolvedOptions().pluralCategories.sort()
+      const wrong = Object.entries(texts).filter(([key, text]) => !isRight(key, text, categories))
+      expect(wrong).toEqual([])
+    })
+  })
+
+  function isRight(key: string, text: Texts[string], categories: readonly string[]): boolean {
+    if (typeof text === 'string') {
+      return keys.get(key) === '' && text !== '' && isSame(placeholders(text), placeholders(key))
+    }
+    const has = Object.keys(text).sort()
+    // A form for one, two or none may leave the number out.
+    return keys.get(key) !== '' && isSame(has, categories) && `${text.other}`.includes('{n}')
+  }
+
+  const isSame = (a: readonly string[], b: readonly string[]) => a.join() === b.join()
+})
