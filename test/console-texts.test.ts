@@ -85,7 +85,8 @@ function read(file: ts.SourceFile, { keys, bare }: Found): void {
   visit(file)
 }
 
-const isWords = (text: string) => /\p{L}{2}/u.test(text)
+/** Whether people read it as words: not only a host or an address of an example. */
+const isWords = (text: string) => /\p{L}{2}/u.test(text.replaceAll(/\S+example\.\S+/g, ''))
 const placeholders = (text: string) => [...text.matchAll(/\{+\w+/g)].map(String).sort()
 
 describe('the texts of the console', () => {

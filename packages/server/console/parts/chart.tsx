@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type uPlot from 'uplot'
 import { dayText, exactTime } from '../shell/format.ts'
-import { language, t } from '../shell/text.ts'
+import { LOCALE, t } from '../shell/text.ts'
 
 /** A line of a chart. `colour`: the name of a colour token, such as `--good`. */
 export interface Series {
@@ -104,12 +104,12 @@ function optionsOf(
   }
 }
 
-const CLOCK = new Intl.DateTimeFormat(language, {
+const CLOCK = new Intl.DateTimeFormat(LOCALE, {
   hour: '2-digit',
   minute: '2-digit',
   hour12: false,
 })
-const DATE = new Intl.DateTimeFormat(language, { month: 'short', day: 'numeric' })
+const DATE = new Intl.DateTimeFormat(LOCALE, { month: 'short', day: 'numeric' })
 
 /** A time of the axis: its date at the start of a day, otherwise its clock time. */
 function tickText(time_s: number): string {

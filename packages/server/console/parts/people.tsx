@@ -1,8 +1,9 @@
 import type { ComponentChildren, TargetedKeyboardEvent } from 'preact'
 import { useEffect, useId, useState } from 'preact/hooks'
+import { number } from '../shell/format.ts'
 import { ownApi } from '../shell/own-api.ts'
 import { may } from '../shell/session.ts'
-import { t } from '../shell/text.ts'
+import { plural, t } from '../shell/text.ts'
 
 /** A contact as a search shows it. */
 export interface FoundPerson {
@@ -122,7 +123,12 @@ export function useListbox<Item>({
         <span class="unseen" role="status">
           {isOpen &&
             !isAlwaysOpen &&
-            t('{length} suggestions, choose with the arrow keys', { length: items.length })}
+            plural(
+              items.length,
+              '{n} suggestion, choose with the arrow keys',
+              '{n} suggestions, choose with the arrow keys',
+              number(items.length),
+            )}
         </span>
       </>
     ),

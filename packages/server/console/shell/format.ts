@@ -1,14 +1,14 @@
-import { language, plural, t } from './text.ts'
+import { LOCALE, plural, t } from './text.ts'
 
-const NUMBER = new Intl.NumberFormat(language)
-const CREDITS = new Intl.NumberFormat(language, { maximumFractionDigits: 6 })
-const EXACT = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium' })
-const CLOCK = new Intl.DateTimeFormat(language, { timeStyle: 'medium' })
-const DAY = new Intl.DateTimeFormat(language, { month: 'short', day: 'numeric' })
-const DAY_OF_YEAR = new Intl.DateTimeFormat(language, { dateStyle: 'medium' })
-const RELATIVE = new Intl.RelativeTimeFormat(language, { numeric: 'auto' })
+const NUMBER = new Intl.NumberFormat(LOCALE)
+const CREDITS = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 6 })
+const EXACT = new Intl.DateTimeFormat(LOCALE, { dateStyle: 'medium', timeStyle: 'medium' })
+const CLOCK = new Intl.DateTimeFormat(LOCALE, { timeStyle: 'medium' })
+const DAY = new Intl.DateTimeFormat(LOCALE, { month: 'short', day: 'numeric' })
+const DAY_OF_YEAR = new Intl.DateTimeFormat(LOCALE, { dateStyle: 'medium' })
+const RELATIVE = new Intl.RelativeTimeFormat(LOCALE, { numeric: 'auto' })
 
-const REGION = new Intl.DisplayNames(language, { type: 'region' })
+const REGION = new Intl.DisplayNames(LOCALE, { type: 'region' })
 
 const MINUTE_S = 60
 const HOUR_S = 60 * MINUTE_S
@@ -96,10 +96,10 @@ export function duration(ms: number): string {
 
 /** A price in minor units of its currency: `10.00 USD`, `1,000 JPY`. */
 export function price(amount: number, currency: string): string {
-  const { maximumFractionDigits: digits = 2 } = new Intl.NumberFormat(language, {
+  const { maximumFractionDigits: digits = 2 } = new Intl.NumberFormat(LOCALE, {
     style: 'currency',
     currency,
   }).resolvedOptions()
-  const decimal = new Intl.NumberFormat(language, { minimumFractionDigits: digits })
+  const decimal = new Intl.NumberFormat(LOCALE, { minimumFractionDigits: digits })
   return `${decimal.format(amount / 10 ** digits)} ${currency}`
 }

@@ -55,6 +55,9 @@ export const language =
     ? 'en'
     : languageOf([...(chosen ? [chosen] : []), ...(globalThis.navigator?.languages ?? [])])
 
+/** The language for dates and numbers of `Intl`. Arabic has Latin digits, as the phone numbers and ids beside them. */
+export const LOCALE = language === 'ar' ? 'ar-u-nu-latn' : language
+
 const { load, isRightToLeft } = LANGUAGES[language] ?? {}
 
 // Scripts of pages read texts while they are loaded, so they wait for the catalogue. Without it, the texts are English.

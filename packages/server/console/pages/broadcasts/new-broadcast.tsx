@@ -335,7 +335,7 @@ function Form({
           <TextArea
             label={t('Attributes')}
             rows={2}
-            placeholder="city = Berlin"
+            placeholder={t('city = Berlin')}
             hint={t(
               'One a line; a contact must have all of them. A number or yes and no with :=, such as age := 42 or member := true.',
             )}
@@ -435,7 +435,7 @@ function Tags(props: Parameters<typeof TextInput>[0]) {
     .slice(0, OFFERED)
   return (
     <div>
-      <TextInput {...props} placeholder="vip, newsletter" />
+      <TextInput {...props} placeholder={t('vip, newsletter')} />
       {offered.length > 0 && (
         <p class="tags offered">
           {offered.map((tag) => (

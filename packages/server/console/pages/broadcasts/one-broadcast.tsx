@@ -18,7 +18,7 @@ import { count, number } from '../../shell/format.ts'
 import { useLoad } from '../../shell/load.ts'
 import { hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
-import { language, rich, t } from '../../shell/text.ts'
+import { LOCALE, rich, t } from '../../shell/text.ts'
 import { channelName } from '../messages/channels.ts'
 import { BroadcastState, Departures, isOpen, Turns, titleOf, useProgress } from './state.tsx'
 
@@ -180,7 +180,7 @@ function Failures({ id, failures }: BroadcastResults & { id: string }) {
 const listed = (values: readonly unknown[] | undefined) => values?.length && values.join(', ')
 
 /** The local time of recipients stands for itself, as if it were UTC. */
-const LOCAL = new Intl.DateTimeFormat(language, {
+const LOCAL = new Intl.DateTimeFormat(LOCALE, {
   dateStyle: 'medium',
   timeStyle: 'short',
   timeZone: 'UTC',

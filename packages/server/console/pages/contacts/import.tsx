@@ -70,11 +70,20 @@ async function sendNext(rows: Row[], { done, counts, rejected }: Progress): Prom
   }
 }
 
+const FIELDS: Record<string, string> = {
+  ignored: t('not imported'),
+  external_id: t('own id'),
+  name: t('name'),
+  phone: t('phone'),
+  email: t('email'),
+  tags: t('tags'),
+}
+
 /** What an import makes of a column, for people. */
 function meaningOf(field: string): string {
-  if (field === 'ignored') return 'not imported'
-  if (field === 'external_id') return 'own id'
-  return field.replace('attributes.', 'attribute ').replace('_', ' ')
+  const name = field.replace(/^attributes\./, '')
+  if (name !== field) return t('attribute {name}', { name: name.replaceAll('_', ' ') })
+  return FIELDS[field] ?? field.replaceAll('_', ' ')
 }
 
 /**
@@ -240,10 +249,13 @@ const COLUMNS = [
   { name: t('First rows'), value: ({ examples }: Mapped) => examples.join(' | ') || '–' },
 ]
 
-const CONTACTS = [t('Name'), t('Phone'), t('Email')].map((name) => ({
+const CONTACTS = [
+  ['name', t('Name')],
+  ['phone', t('Phone')],
+  ['email', t('E-mail')],
+].map(([field = '', name = '']) => ({
   name,
-  value: ([, , contact]: Row) =>
-    `${(contact as Record<string, unknown>)[name.toLowerCase()] ?? '–'}`,
+  value: ([, , contact]: Row) => `${(contact as Record<string, unknown>)[field] ?? '–'}`,
 }))
 
 type Mapped = ContactsPreview['file']['columns'][number]

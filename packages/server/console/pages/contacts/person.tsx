@@ -20,7 +20,7 @@ import { ownApi } from '../../shell/own-api.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { filtersOf, hrefOf, query, setQuery } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
-import { rich, t } from '../../shell/text.ts'
+import { LOCALE, rich, t } from '../../shell/text.ts'
 import { CHANNELS, channelName } from '../messages/channels.ts'
 import { summaryOf } from '../messages/content.tsx'
 import { statusOf } from '../messages/schedule.ts'
@@ -87,14 +87,14 @@ const writingTo = ({ phone, email }: Contact) =>
   new URLSearchParams(phone ? { to: phone } : { channel: 'email', to: email ?? '' })
 
 const ZONE_SOURCES = {
-  contact: t('its attribute time_zone'),
-  country: t('the country of the number'),
-  workspace: 'the workspace',
+  contact: t('from its attribute time_zone'),
+  country: t('from the country of the number'),
+  workspace: t('from the workspace'),
 } as const
 
 function Who({ contact, zone: { time_zone, source } }: Person) {
   const { phone, email, external_id, tags, attributes, created_at, updated_at } = contact
-  const clock = new Intl.DateTimeFormat('en', { timeStyle: 'short', timeZone: time_zone })
+  const clock = new Intl.DateTimeFormat(LOCALE, { timeStyle: 'short', timeZone: time_zone })
   return (
     <section class="card">
       <h2>{t('Contact')}</h2>
@@ -120,7 +120,7 @@ function Who({ contact, zone: { time_zone, source } }: Person) {
             <>
               {clock.format(new Date())}{' '}
               <small>
-                {rich('{time_zone}, from {value}', { time_zone, value: ZONE_SOURCES[source] })}
+                {time_zone}, {ZONE_SOURCES[source]}
               </small>
             </>
           ),

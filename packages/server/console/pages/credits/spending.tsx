@@ -15,7 +15,7 @@ import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { hrefOf, query, setQuery } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
-import { rich, t } from '../../shell/text.ts'
+import { LOCALE, plural, rich, t } from '../../shell/text.ts'
 import { channelName } from '../messages/channels.ts'
 
 /** What messages cost, what refunds returned, and what else changed the balance. */
@@ -116,8 +116,8 @@ export function WhyCredits() {
               day && dayName(day),
               channel && channelName(channel),
               key &&
-                t('sent with {nameOf}', {
-                  nameOf: nameOf(load.data?.keys.find(({ id }) => id === key)),
+                t('sent with {key}', {
+                  key: nameOf(load.data?.keys.find(({ id }) => id === key)),
                 }),
             ]
               .filter(Boolean)
@@ -155,9 +155,9 @@ function Answer({ found }: { found: Spending }) {
         </p>
       )}
       <section class="cards">
-        <Card name="Spent on messages" value={spent} />
-        <Card name="Refunded" value={refunded} />
-        <Card name="Other changes" value={other} signed />
+        <Card name={t('Spent on messages')} value={spent} />
+        <Card name={t('Refunded')} value={refunded} />
+        <Card name={t('Other changes')} value={other} signed />
         <Lasts of={found.forecast} />
       </section>
       <section class="card">
@@ -169,13 +169,13 @@ function Answer({ found }: { found: Spending }) {
           })}
           times={days.map((one) => Date.parse(one.day) / 1000)}
           series={[
-            { name: 'Spent', colour: '--accent', values: days.map((one) => one.spent) },
-            { name: 'Refunded', colour: '--good', values: days.map((one) => one.refunded) },
+            { name: t('Spent'), colour: '--accent', values: days.map((one) => one.spent) },
+            { name: t('Refunded'), colour: '--good', values: days.map((one) => one.refunded) },
           ]}
         />
       </section>
       {!day && (
-        <Group name="By day">
+        <Group name={t('By day')}>
           <Table
             label={t('By day')}
             columns={[
@@ -197,7 +197,7 @@ function Answer({ found }: { found: Spending }) {
         </Group>
       )}
       {causes.length > 0 && (
-        <Group name="By bulk and broadcast">
+        <Group name={t('By bulk and broadcast')}>
           <Table
             label={t('By bulk and broadcast')}
             columns={CAUSES}
@@ -205,14 +205,13 @@ function Answer({ found }: { found: Spending }) {
             keyOf={({ cause_id }) => cause_id}
           />
           <p class="small muted">
-            {rich('The refunds of a bulk are together, also those of later days.{value}', {
-              value: causes.length === 50 && t(' The 50 that cost most are shown.'),
-            })}
+            {t('The refunds of a bulk are together, also those of later days.')}{' '}
+            {causes.length === 50 && t('The 50 that cost most are shown.')}
           </p>
         </Group>
       )}
       {channels.length > 0 && (
-        <Group name="By channel">
+        <Group name={t('By channel')}>
           <Table
             label={t('By channel')}
             columns={[
@@ -234,7 +233,7 @@ function Answer({ found }: { found: Spending }) {
         </Group>
       )}
       {keys.length > 0 && (
-        <Group name="By API key">
+        <Group name={t('By API key')}>
           <Table
             label={t('By API key')}
             columns={[
@@ -251,7 +250,7 @@ function Answer({ found }: { found: Spending }) {
           />
         </Group>
       )}
-      <Group name="By kind">
+      <Group name={t('By kind')}>
         <Table
           label={t('By kind')}
           columns={[
@@ -283,7 +282,9 @@ const CAUSES: readonly Column<Cause>[] = [
   {
     name: t('Kind'),
     value: ({ cause_type, channel }) =>
-      `${cause_type}${channel ? `, ${channelName(channel)}` : ''}`,
+      [cause_type === 'bulk' ? t('Bulk') : t('Broadcast'), channel && channelName(channel)]
+        .filter(Boolean)
+        .join(', '),
   },
   { name: t('Refunds'), kind: 'number', value: ({ refunds }) => number(refunds) },
   ...sidesColumns<Cause>(),
@@ -318,17 +319,19 @@ function Lasts({ of: { state, per_day = 0, days, until } }: { of: Forecast }) {
   const [figure, reason] = {
     until: [until ? t('until {until}', { until: dayText(until) }) : '', pace],
     over_a_year: [t('more than a year'), pace],
-    empty: ['used up', pace],
+    empty: [t('used up'), pace],
     no_spending: [
       t('no end in sight'),
       t('Nothing was spent in {days}.', { days: count(days, 'complete day') }),
     ],
     too_little_history: [
       t('not known yet'),
-      t('A forecast needs 3 complete days; there {value} {days}.', {
-        value: days === 1 ? 'is' : 'are',
+      plural(
         days,
-      }),
+        'A forecast needs 3 complete days; there is {n}.',
+        'A forecast needs 3 complete days; there are {n}.',
+        number(days),
+      ),
     ],
   }[state]
   return (
@@ -344,7 +347,7 @@ function Lasts({ of: { state, per_day = 0, days, until } }: { of: Forecast }) {
 }
 
 function nameOf(key: { id: string | null; name: string | null } | undefined): string {
-  if (!key) return 'one key'
+  if (!key) return t('one key')
   return key.id === null ? t('Unknown') : (key.name ?? t('Console'))
 }
 
@@ -355,7 +358,7 @@ function narrowed(filter: Record<string, string>): string {
   return hrefOf(`/credits/why?${all}`)
 }
 
-const DAY = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeZone: 'UTC' })
+const DAY = new Intl.DateTimeFormat(LOCALE, { dateStyle: 'medium', timeZone: 'UTC' })
 
 /** A day of UTC, the same in each zone of the browser. */
 export function dayName(day: string): string {

@@ -6,7 +6,7 @@ import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { query, setQuery } from '../../shell/router.ts'
 import { session } from '../../shell/session.ts'
-import { rich, t } from '../../shell/text.ts'
+import { LOCALE, rich, t } from '../../shell/text.ts'
 import { dayName, TYPES } from './spending.tsx'
 
 interface Month {
@@ -47,13 +47,19 @@ export function Statement() {
 
 function Lines({ of: { month, opening, closing, counted_until, lines } }: { of: Month }) {
   const rows = [
-    { day: `${month}-01`, name: 'Opening balance', count: null, credits: null, balance: opening },
+    {
+      day: `${month}-01`,
+      name: t('Opening balance'),
+      count: null,
+      credits: null,
+      balance: opening,
+    },
     ...lines.map(({ kind, ...line }, i) => ({
       ...line,
       name: TYPES[kind] ?? kind,
       balance: balanceAfter(opening, lines.slice(0, i + 1)),
     })),
-    { day: null, name: 'Closing balance', count: null, credits: null, balance: closing },
+    { day: null, name: t('Closing balance'), count: null, credits: null, balance: closing },
   ]
   return (
     <>
@@ -111,7 +117,7 @@ function save({ month, opening, closing, lines }: Month) {
     ...rows,
     [null, 'closing', null, null, closing],
   ])
-  download(t('credits-{month}.csv', { month }), text)
+  download(`credits-${month}.csv`, text)
 }
 
 /** The months until now, newest first, as `2026-05`. */
@@ -121,7 +127,7 @@ function monthsUntil(now: Date): string[] {
   )
 }
 
-const MONTH = new Intl.DateTimeFormat('en', { month: 'long', year: 'numeric', timeZone: 'UTC' })
+const MONTH = new Intl.DateTimeFormat(LOCALE, { month: 'long', year: 'numeric', timeZone: 'UTC' })
 
 function monthName(month: string): string {
   const begin = new Date(`${month}-01`)

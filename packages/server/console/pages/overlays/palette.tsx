@@ -4,6 +4,7 @@ import { Dialog } from '../../parts/index.ts'
 import { findPeople, useListbox } from '../../parts/people.tsx'
 import { api } from '../../shell/api.ts'
 import { facts } from '../../shell/facts.ts'
+import { count } from '../../shell/format.ts'
 import { overlay } from '../../shell/overlay.ts'
 import type { PageEntry } from '../../shell/page.ts'
 import { go } from '../../shell/router.ts'
@@ -42,7 +43,11 @@ function actions(): Entry[] {
   const common: Entry[] = session.value
     ? [
         {
-          ...{ key: 'mode', text: t('Show {other} data', { other }), hint: t('Action') },
+          ...{
+            key: 'mode',
+            text: other === 'live' ? t('Show live data') : t('Show test data'),
+            hint: t('Action'),
+          },
           run: () => chooseMode(other),
         },
       ]
@@ -86,9 +91,7 @@ async function named(id: string, signal: AbortSignal): Promise<Entry[]> {
       ),
     api.bulks
       .get(id, { signal })
-      .then(({ bulk }) =>
-        to(`/bulks/${id}`, t('{total} messages', { total: bulk.total }), t('Bulk')),
-      ),
+      .then(({ bulk }) => to(`/bulks/${id}`, count(bulk.total, 'message'), t('Bulk'))),
     api.contacts
       .get(id, { signal })
       .then(({ contact }) => to(`/people/${id}`, contact.name ?? t('Contact'), t('Contact'))),
@@ -160,7 +163,7 @@ export function Palette({ onClose }: { onClose(): void }) {
         />
         {list.list}
         <p class="small" role="status">
-          {isSearching ? t('Searching…') : t('{length} results', { length: entries.length })}
+          {isSearching ? t('Searching…') : count(entries.length, 'result')}
         </p>
       </div>
     </Dialog>

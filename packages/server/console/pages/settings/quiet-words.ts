@@ -1,5 +1,5 @@
 import type { QuietHours } from '@svc/client'
-import { language, t } from '../../shell/text.ts'
+import { LOCALE, t } from '../../shell/text.ts'
 
 /** The days of a week, in its order, and their names. */
 export const DAYS = [
@@ -17,7 +17,7 @@ const WEEK = 7 * DAY
 /** How long after the beginning of quiet hours the message of the example is due, in minutes. */
 const EXAMPLE_AFTER = 60
 
-const LIST = new Intl.ListFormat(language)
+const LIST = new Intl.ListFormat(LOCALE)
 
 /** What a rule does, such as `Marketing messages wait from 21:00 to 08:00 on the next day, every day.` */
 export function ruleWords({ category, start, end, days }: QuietHours): string {
