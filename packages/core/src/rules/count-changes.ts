@@ -244,7 +244,7 @@ function finite(ms: number): Date | null {
 const INSTANT_MAX_MS = Date.UTC(10_000, 0) - 1
 
 /** Nothing was stored in the last millisecond of the range, so a bound can be moved to it. */
-function storable(ms: number): Date {
+export function storable(ms: number): Date {
   return new Date(Math.min(ms, INSTANT_MAX_MS))
 }
 

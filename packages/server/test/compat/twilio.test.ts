@@ -448,13 +448,13 @@ describe('errors of the official package', () => {
     const { key: foreign } = await world().key(other)
     const stranger = clientOf(sidOf('account', other.id), foreign)
     for (const work of sids.flatMap((sid) => [
-      stranger.messages(sid).fetch(),
-      stranger.messages(sid).update({ body: '' }),
-      stranger.messages(sid).update({ status: 'canceled' }),
-      stranger.messages(sid).media.list(),
-      stranger.messages(sid).remove(),
+      () => stranger.messages(sid).fetch(),
+      () => stranger.messages(sid).update({ body: '' }),
+      () => stranger.messages(sid).update({ status: 'canceled' }),
+      () => stranger.messages(sid).media.list(),
+      () => stranger.messages(sid).remove(),
     ])) {
-      expect(await refusedBy(work)).toMatchObject({ status: 404, code: 20404 })
+      expect(await refusedBy(work())).toMatchObject({ status: 404, code: 20404 })
     }
     const left = await Promise.all(sids.map((sid) => client.messages(sid).fetch()))
     expect(left.map(({ status }) => status)).toEqual(['delivered', 'received', 'scheduled'])

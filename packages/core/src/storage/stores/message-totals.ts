@@ -9,6 +9,7 @@ import {
   hourOf,
   type PartOfHour,
   type PeriodRange,
+  storable,
 } from '../../rules/count-changes.ts'
 
 /** Filters of a list. Bounds are inclusive. */
@@ -58,7 +59,7 @@ export function messageTotals(db: Db, { message_counts: counts, messages: t }: T
     ofRange(workspaceId, {
       unit: 'hour',
       from: hour,
-      before: new Date(hour.getTime() + HOUR_MS),
+      before: storable(hour.getTime() + HOUR_MS),
     })
 
   /** SQL: the number of messages of a part of an hour, counted among the ids of this hour. */
