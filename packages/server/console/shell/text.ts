@@ -1,5 +1,3 @@
-import { type ComponentChildren, Fragment, h } from 'preact'
-
 /**
  * The texts of one language. The key is the English text as the pages have it, with values in braces: `Sent to {name}`. A text that
  * depends on a number has the key of the plural, `{n} messages`, and one form for each category of CLDR.
@@ -19,6 +17,21 @@ export const LANGUAGES: Record<string, Language> = {
   ar: { name: 'العربية', load: () => import('../languages/ar.ts'), isRightToLeft: true },
 }
 
+/** The parts of a browser that this file needs. Tests read the texts without a browser, and their types know none. */
+interface Browser {
+  localStorage: {
+    getItem(name: string): string | null
+    setItem(name: string, value: string): void
+    removeItem(name: string): void
+  }
+  navigator: { languages: readonly string[] }
+  location: { reload(): void }
+  document: { documentElement: { setAttribute(name: string, value: string): void } }
+}
+
+const browser = globalThis as unknown as Browser
+const { document } = globalThis as unknown as Partial<Browser>
+
 const STORED = 'svc.language'
 /** Shows each text that goes through the catalogue in brackets and longer, for tests: a text without brackets is not translated. */
 const PSEUDO = 'en-XA'
@@ -26,7 +39,7 @@ const PSEUDO = 'en-XA'
 /** The language that the person chose; null: that of the browser. */
 export function chosenLanguage(): string | null {
   try {
-    return localStorage.getItem(STORED)
+    return browser.localStorage.getItem(STORED)
   } catch {
     return null
   }
@@ -34,9 +47,9 @@ export function chosenLanguage(): string | null {
 
 /** Chooses a language and loads the document again, because texts are read when a script is loaded. */
 export function chooseLanguage(tag: string | null): void {
-  if (tag === null) localStorage.removeItem(STORED)
-  else localStorage.setItem(STORED, tag)
-  location.reload()
+  if (tag === null) browser.localStorage.removeItem(STORED)
+  else browser.localStorage.setItem(STORED, tag)
+  browser.location.reload()
 }
 
 function languageOf(tags: readonly string[]): string {
@@ -53,7 +66,7 @@ const chosen = chosenLanguage()
 export const language =
   chosen === PSEUDO
     ? 'en'
-    : languageOf([...(chosen ? [chosen] : []), ...(globalThis.navigator?.languages ?? [])])
+    : languageOf([...(chosen ? [chosen] : []), ...(document ? browser.navigator.languages : [])])
 
 /** The language for dates and numbers of `Intl`. Arabic has Latin digits, as the phone numbers and ids beside them. */
 export const LOCALE = language === 'ar' ? 'ar-u-nu-latn' : language
@@ -63,23 +76,25 @@ const { load, isRightToLeft } = LANGUAGES[language] ?? {}
 // Scripts of pages read texts while they are loaded, so they wait for the catalogue. Without it, the texts are English.
 const texts: Texts = (await load?.().catch(() => null))?.default ?? {}
 
-// Tests read the texts without a document.
-const page = globalThis.document?.documentElement
-page?.setAttribute('lang', language)
-page?.setAttribute('dir', isRightToLeft ? 'rtl' : 'ltr')
+document?.documentElement.setAttribute('lang', language)
+document?.documentElement.setAttribute('dir', isRightToLeft ? 'rtl' : 'ltr')
 
 const plurals = new Intl.PluralRules(language)
 
+type Value = string | number | boolean | null | undefined
+
 /** The text in the language, with its values: `t('Sent to {name}', { name })`. */
-export function t(text: string, values?: Record<string, ComponentChildren>): string {
-  const found = texts[text]
-  return filled(typeof found === 'string' ? found : text, values).join('')
+export function t(text: string, values?: Record<string, Value>): string {
+  return rich(text, values).join('')
 }
 
-/** As `t`, with elements as values. */
-export function rich(text: string, values: Record<string, ComponentChildren>): ComponentChildren {
+/** As `t`, with elements as values: the parts of the text, in their order. */
+export function rich<Element = never>(
+  text: string,
+  values: Record<string, Value | Element> = {},
+): (Value | Element)[] {
   const found = texts[text]
-  return h(Fragment, null, ...filled(typeof found === 'string' ? found : text, values))
+  return filled(typeof found === 'string' ? found : text, values)
 }
 
 /** The form of a text for a number, whose value is `{n}`: `plural(2, '{n} message', '{n} messages', '2')`. */
@@ -91,10 +106,9 @@ export function plural(n: number, one: string, other: string, shown: string): st
 }
 
 /** A name in braces that has no value stays: it is a placeholder of a message. */
-function filled(text: string, values: Record<string, ComponentChildren> = {}): ComponentChildren[] {
-  const parts = text.split(/\{(\w+)\}/)
-  const found = parts.map((part, i) =>
-    i % 2 === 0 ? part : part in values ? (values[part] ?? '') : `{${part}}`,
-  )
+function filled<Element>(text: string, values: Record<string, Element>): (string | Element)[] {
+  const found = text
+    .split(/\{(\w+)\}/)
+    .map((part, i) => (i % 2 === 0 ? part : part in values ? (values[part] ?? '') : `{${part}}`))
   return chosen === PSEUDO ? ['⟦', ...found, '⟧'] : found
 }
