@@ -1,5 +1,3 @@
-import type { Texts } from '../shell/text.ts'
-
 export default {
   Home: 'الرئيسية',
   Messages: 'الرسائل',
@@ -1774,4 +1772,4 @@ export default {
   email: 'البريد الإلكتروني',
   tags: 'الوسوم',
   'attribute {name}': 'السمة {name}',
-} satisfies Texts
+}

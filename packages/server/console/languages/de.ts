@@ -1,5 +1,3 @@
-import type { Texts } from '../shell/text.ts'
-
 export default {
   Home: 'Start',
   Messages: 'Nachrichten',
@@ -1617,4 +1615,4 @@ export default {
   email: 'E-Mail',
   tags: 'Schlagwörter',
   'attribute {name}': 'Attribut {name}',
-} satisfies Texts
+}

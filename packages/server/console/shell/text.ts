@@ -85,7 +85,7 @@ type Value = string | number | boolean | null | undefined
 
 /** The text in the language, with its values: `t('Sent to {name}', { name })`. */
 export function t(text: string, values?: Record<string, Value>): string {
-  return rich(text, values).join('')
+  return filled(translated(text), values).join('')
 }
 
 /** As `t`, with elements as values: the parts of the text, in their order. */
@@ -93,8 +93,7 @@ export function rich<Element = never>(
   text: string,
   values: Record<string, Value | Element> = {},
 ): (Value | Element)[] {
-  const found = texts[text]
-  return filled(typeof found === 'string' ? found : text, values)
+  return filled(translated(text), values)
 }
 
 /** The form of a text for a number, whose value is `{n}`: `plural(2, '{n} message', '{n} messages', '2')`. */
@@ -105,8 +104,13 @@ export function plural(n: number, one: string, other: string, shown: string): st
   return filled(form ?? english, { n: shown }).join('')
 }
 
+function translated(text: string): string {
+  const found = texts[text]
+  return typeof found === 'string' ? found : text
+}
+
 /** A name in braces that has no value stays: it is a placeholder of a message. */
-function filled<Element>(text: string, values: Record<string, Element>): (string | Element)[] {
+function filled<Element>(text: string, values: Record<string, Element> = {}): (string | Element)[] {
   const found = text
     .split(/\{(\w+)\}/)
     .map((part, i) => (i % 2 === 0 ? part : part in values ? (values[part] ?? '') : `{${part}}`))
