@@ -23,11 +23,13 @@ interface Found {
   keys: Map<string, string>
   /** Texts that no catalogue has. */
   bare: string[]
+  /** The keys that name the facts of one list, or the columns of one table. */
+  names: string[][]
 }
 
 /** The texts of the console, as its sources have them. */
 function textsOf(): Found {
-  const found: Found = { keys: new Map(), bare: [] }
+  const found: Found = { keys: new Map(), bare: [], names: [] }
   const files = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
   for (const file of files.filter((one) => /\.tsx?$/.test(one) && !one.endsWith('.d.ts'))) {
     if (file === 'build.ts' || file.startsWith('languages')) continue
@@ -37,7 +39,7 @@ function textsOf(): Found {
   return found
 }
 
-function read(file: ts.SourceFile, { keys, bare }: Found): void {
+function read(file: ts.SourceFile, { keys, bare, names }: Found): void {
   const at = (node: ts.Node) => {
     const { line } = file.getLineAndCharacterOfPosition(node.getStart(file))
     return `${file.fileName}:${line + 1}: ${node.getText(file).trim()}`
@@ -75,6 +77,9 @@ function read(file: ts.SourceFile, { keys, bare }: Found): void {
       READ.has(node.name.getText(file).replaceAll("'", ''))
     const value = isName && node.initializer
     if (value && ts.isStringLiteral(value) && isWords(value.text)) bare.push(at(node))
+    if (ts.isStringLiteralLike(node) && isWords(node.text) && isShown(node)) bare.push(at(node))
+    const named = namesIn(node, file)
+    if (named.length > 1) names.push(named)
     if (ts.isJsxText(node) && isWords(node.text)) {
       const { parent } = node
       const tag = ts.isJsxElement(parent) ? parent.openingElement.tagName.getText(file) : ''
@@ -87,10 +92,51 @@ function read(file: ts.SourceFile, { keys, bare }: Found): void {
 
 /** Whether people read it as words: not only a host or an address of an example. */
 const isWords = (text: string) => /\p{L}{2}/u.test(text.replaceAll(/\S+example\.\S+/g, ''))
+/** Whether a text that stands beside others, as in `{at ?? 'never'}`, is the content of an element or of a cell. */
+function isShown(text: ts.Node): boolean {
+  let node = text.parent
+  let child = text
+  while (
+    ts.isParenthesizedExpression(node) ||
+    (ts.isConditionalExpression(node) && node.condition !== child) ||
+    (ts.isBinaryExpression(node) && /^(\?\?|\|\||&&)$/.test(node.operatorToken.getText()))
+  ) {
+    child = node
+    node = node.parent
+  }
+  if (ts.isJsxExpression(node)) return !ts.isJsxAttribute(node.parent)
+  const isCell =
+    ts.isArrowFunction(node) &&
+    ts.isPropertyAssignment(node.parent) &&
+    node.parent.name.getText() === 'value'
+  return isCell || ts.isComputedPropertyName(node)
+}
+
+/** The keys of `{ [t('Status')]: … }`, or of `[{ name: t('Status') }, …]`. */
+function namesIn(node: ts.Node, file: ts.SourceFile): string[] {
+  const found: string[] = []
+  const add = (one: ts.Node): void => {
+    const [first] = ts.isCallExpression(one) ? one.arguments : []
+    if (ts.isCallExpression(one) && one.expression.getText(file) === 't' && first) {
+      if (ts.isStringLiteralLike(first)) found.push(first.text)
+    } else ts.forEachChild(one, add)
+  }
+  if (ts.isObjectLiteralExpression(node)) {
+    for (const { name } of node.properties) if (name && ts.isComputedPropertyName(name)) add(name)
+  }
+  if (ts.isArrayLiteralExpression(node)) {
+    for (const each of node.elements.filter(ts.isObjectLiteralExpression)) {
+      const name = each.properties.find((one) => one.name?.getText(file) === 'name')
+      if (name && ts.isPropertyAssignment(name)) add(name.initializer)
+    }
+  }
+  return found
+}
+
 const placeholders = (text: string) => [...text.matchAll(/\{+\w+/g)].map(String).sort()
 
 describe('the texts of the console', () => {
-  const { keys, bare } = textsOf()
+  const { keys, bare, names } = textsOf()
 
   it('are all in the catalogue', () => {
     expect(keys.size).toBeGreaterThan(1000)
@@ -110,6 +156,18 @@ describe('the texts of the console', () => {
       const wrong = Object.entries(texts).filter(([key, text]) => !isRight(key, text, categories))
       expect(wrong).toEqual([])
     })
+  })
+
+  it('differ where they name the facts of one list, or the columns of one table', async () => {
+    for (const { load } of Object.values(LANGUAGES)) {
+      const { default: texts } = await load()
+      for (const keys of names) {
+        const different = new Set(keys)
+        expect(new Set([...different].map((key) => texts[key])).size, keys.join()).toBe(
+          different.size,
+        )
+      }
+    }
   })
 
   function isRight(key: string, text: Texts[string], categories: readonly string[]): boolean {

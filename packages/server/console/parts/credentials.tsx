@@ -84,7 +84,7 @@ interface Passkey {
 const PASSKEYS: readonly Column<Passkey>[] = [
   { name: t('Passkey'), kind: 'main', value: ({ name }) => name },
   { name: t('Added'), value: ({ created_at }) => <Time at={created_at} /> },
-  { name: t('Last used'), value: ({ last_used_at: at }) => (at ? <Time at={at} /> : 'never') },
+  { name: t('Last used'), value: ({ last_used_at: at }) => (at ? <Time at={at} /> : t('never')) },
 ]
 
 /** The second factor of the person: an authenticator app, and passkeys. */
@@ -177,7 +177,7 @@ export function SecondFactor({
                         onClick={() =>
                           setDialog({
                             title: t('Remove the passkey {name}?', { name }),
-                            text: t('It does not sign in any more.'),
+                            text: t('You can no longer sign in with it.'),
                             action: t('Remove'),
                             async onSubmit(json) {
                               await post(`/passkeys/${id}/end`, json)

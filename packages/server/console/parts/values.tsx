@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { credits, exactTime, number, relativeTime } from '../shell/format.ts'
+import { wordOf } from '../shell/words.ts'
 
 const EVERY_MS = 10_000
 const now = signal(Date.now())
@@ -73,5 +74,5 @@ const TONES: Record<string, Tone> = {
 
 /** The badge of a status of the API. */
 export function StatusBadge({ status }: { status: string }) {
-  return <Badge tone={TONES[status] ?? 'plain'}>{status.replaceAll('_', ' ')}</Badge>
+  return <Badge tone={TONES[status] ?? 'plain'}>{wordOf(status)}</Badge>
 }

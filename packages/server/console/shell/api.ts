@@ -1,6 +1,7 @@
 import { type Fetch, Svc, SvcError } from '@svc/client'
 import { base } from './facts.ts'
 import { choiceHeaders, chosenWorkspace, loadSession } from './session.ts'
+import { t } from './text.ts'
 
 /** The browser sends the cookie; the credentials that the client writes are removed. */
 const send: Fetch = async (url, { headers, ...init }) => {
@@ -27,7 +28,7 @@ export const api = new Svc({
 /** The text of an error for a person. */
 export function errorText(error: unknown): string {
   if (error instanceof SvcError && error.code === 'connection_failed') {
-    return 'The service cannot be reached. Check the connection, then try again.'
+    return t('The service cannot be reached. Check the connection, then try again.')
   }
   return inWords(error instanceof Error ? error.message : String(error))
 }
@@ -35,9 +36,8 @@ export function errorText(error: unknown): string {
 /** A text of the API for people who do not know E.164 and the names of fields, and who chose a file. */
 export function inWords(text: string): string {
   return text
-    .replace(
-      /^Missing required field: (.+)/,
-      (_, names: string) => `Fill in: ${names.replace(/[\w.]*\./g, '').replaceAll('_', ' ')}`,
+    .replace(/^Missing required field: (.+)/, (_, names: string) =>
+      t('Fill in: {names}', { names: names.replace(/[\w.]*\./g, '').replaceAll('_', ' ') }),
     )
     .replace('be in E.164 format', 'have + and the country code, digits only')
     .replace(' in E.164 format', ' with + and its country code')
@@ -58,7 +58,7 @@ export function fieldError(error: unknown, path: string): string | undefined {
   if (!fault) return undefined
   shown.add(fault)
   return fault.message.startsWith('Missing required')
-    ? 'Fill in this field.'
+    ? t('Fill in this field.')
     : inWords(fault.message)
 }
 

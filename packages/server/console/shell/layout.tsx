@@ -15,7 +15,8 @@ import { GROUPS, type PageEntry } from './page.ts'
 import { go, hrefOf, match, path, root } from './router.ts'
 import { chooseMode, chooseWorkspace, may, mode, operator, session, signOut } from './session.ts'
 import { lostStreams } from './stream.ts'
-import { rich, t } from './text.ts'
+import { t } from './text.ts'
+import { wordOf } from './words.ts'
 
 /** The frame of every page: navigation, workspace, mode and person. */
 export function Layout({ children }: { children: ComponentChildren }) {
@@ -47,9 +48,8 @@ export function Layout({ children }: { children: ComponentChildren }) {
       <main id="content" tabIndex={-1}>
         {mode.value === 'test' && !path.value.startsWith('/operator') && (
           <p class="mode-note">
-            {rich('{strong} Messages are simulated, cost nothing and reach no recipient.', {
-              strong: <strong>{t('Test mode.')}</strong>,
-            })}
+            <strong>{t('Test mode.')}</strong>{' '}
+            {t('Messages are simulated, cost nothing and reach no recipient.')}
           </p>
         )}
         {children}
@@ -111,7 +111,7 @@ function GoTo() {
         overlay.value = 'palette'
       }}
     >
-      {rich('Go to… {kbd}', { kbd: <kbd>{isApple ? '⌘ K' : t('Ctrl K')}</kbd> })}
+      {t('Go to…')} <kbd>{isApple ? '⌘ K' : t('Ctrl K')}</kbd>
     </button>
   )
 }
@@ -144,12 +144,12 @@ function Navigation() {
   return (
     <nav aria-label={t('Main')} ref={element}>
       <PageLinks pages={shown.filter(({ group }) => !group)} />
-      {GROUPS.map((group) => {
+      {Object.entries(GROUPS).map(([group, name]) => {
         const pages = shown.filter((one) => one.group === group)
         if (pages.length === 0) return null
         return (
           <section key={group}>
-            <h2>{group}</h2>
+            <h2>{name}</h2>
             <PageLinks pages={pages} />
           </section>
         )
@@ -160,7 +160,8 @@ function Navigation() {
           <ul>
             <li>
               <a href={`${root}/docs`} target="_blank" rel="noreferrer">
-                {rich('{icon}API reference', { icon: <Icon name="tools" /> })}
+                <Icon name="tools" />
+                {t('API reference')}
               </a>
             </li>
           </ul>
@@ -221,7 +222,7 @@ function Person() {
     <div class="person">
       <span class="person-name" title={user.email ?? ''}>
         {user.name ?? user.email ?? t('Signed in')}
-        <small>{role}</small>
+        <small>{wordOf(role)}</small>
       </span>
       {!facts.sign_in.includes('host') && (
         <Button

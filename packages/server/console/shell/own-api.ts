@@ -1,6 +1,7 @@
 import { type ErrorCode, SvcError, ValidationError } from '@svc/client'
 import { base } from './facts.ts'
 import { choiceHeaders, loadSession } from './session.ts'
+import { t } from './text.ts'
 
 interface Envelope<T> {
   success: boolean
@@ -47,14 +48,14 @@ async function ask<T>(url: string, init: RequestInit, type = 'application/json')
   const headers = { ...choiceHeaders(), ...(init.body && { 'content-type': type }) }
   const response = await fetch(url, { ...init, headers }).catch((error) => {
     if (init.signal?.aborted) throw error
-    throw new SvcError('connection_failed', 'The service cannot be reached.')
+    throw new SvcError('connection_failed', t('The service cannot be reached.'))
   })
   if (response.status === 401) void loadSession().catch(() => {})
   const { status } = response
   const facts = { status, requestId: response.headers.get('x-request-id') }
   const answer = (await response.json().catch(() => null)) as Envelope<T> | null
   if (answer?.success) return answer.data
-  const text = answer?.message ?? `The service answered with status ${status}.`
+  const text = answer?.message ?? t('The service answered with status {status}.', { status })
   if (answer?.details) throw new ValidationError(text, answer.details, facts)
   throw new SvcError(answer?.error ?? 'unexpected_answer', text, facts)
 }

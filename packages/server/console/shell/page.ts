@@ -18,14 +18,14 @@ export interface PageModule {
 }
 
 /** The groups of the navigation, in their order. */
-export const GROUPS = [
-  t('Messaging'),
-  t('Audience'),
-  t('Build'),
-  t('Workspace'),
-  t('Tools'),
-  t('Operator'),
-] as const
+export const GROUPS = {
+  Messaging: t('Messaging'),
+  Audience: t('Audience'),
+  Build: t('Build'),
+  Workspace: t('Workspace'),
+  Tools: t('Tools'),
+  Operator: t('Operator'),
+} as const
 
 /** A page of the console: one line in `pages.ts`. */
 export interface PageEntry {
@@ -36,7 +36,7 @@ export interface PageEntry {
   /** The icon in the navigation, from `parts/icon.tsx`. */
   icon?: string
   /** Absent: above all groups. */
-  group?: (typeof GROUPS)[number]
+  group?: keyof typeof GROUPS
   /** What the role must allow; other people do not see the page. */
   needs: Need
   /** Whether only `svc dev` has the page. */

@@ -1,3 +1,5 @@
+import { t } from './text.ts'
+
 interface Id {
   id: string
 }
@@ -46,7 +48,9 @@ function parsed(options: PasskeyOptions['options']): Options {
 
 async function asked(answer: Promise<Credential | null>): Promise<object> {
   const credential = (await answer.catch(() => null)) as PublicKeyCredential | null
-  if (!credential) throw new Error('No passkey was used. Try again, or enter the password first.')
+  if (!credential) {
+    throw new Error(t('No passkey was used. Try again, or enter the password first.'))
+  }
   const response: Record<string, string> = {}
   const given = credential.response as unknown as Record<string, ArrayBuffer | undefined>
   for (const name of ['clientDataJSON', 'attestationObject', 'authenticatorData', 'signature']) {

@@ -17,7 +17,7 @@ function nextPage(): string {
 export function SignIn() {
   const next = nextPage()
   useEffect(() => {
-    document.title = `Sign in · ${facts.brand}`
+    document.title = `${t('Sign in')} · ${facts.brand}`
   }, [])
   return (
     <main class="alone">
@@ -53,19 +53,24 @@ export function SignIn() {
       )}
       {session.value && (
         <Button kind="quiet" onClick={() => go('/')}>
-          {rich('Continue as {value}', {
-            value: session.value.user.name ?? session.value.user.email ?? t('you are'),
-          })}
+          {continueText(session.value.user)}
         </Button>
       )}
     </main>
   )
 }
 
+function continueText({ name, email }: { name: string | null; email: string | null }): string {
+  const shown = name ?? email
+  return shown === null
+    ? t('Continue without a new sign-in')
+    : t('Continue as {name}', { name: shown })
+}
+
 /** The sign-in of operators. */
 export function OperatorSignIn() {
   useEffect(() => {
-    document.title = `Operator sign-in · ${facts.brand}`
+    document.title = `${t('Operator sign-in')} · ${facts.brand}`
   }, [])
   return (
     <main class="alone">

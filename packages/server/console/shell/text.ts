@@ -97,11 +97,17 @@ export function rich<Element = never>(
 }
 
 /** The form of a text for a number, whose value is `{n}`: `plural(2, '{n} message', '{n} messages', '2')`. */
-export function plural(n: number, one: string, other: string, shown: string): string {
+export function plural(
+  n: number,
+  one: string,
+  other: string,
+  shown: string,
+  values: Record<string, ComponentChildren> = {},
+): string {
   const forms = texts[other]
   const english = n === 1 ? one : other
   const form = typeof forms === 'object' ? (forms[plurals.select(n)] ?? forms.other) : forms
-  return filled(form ?? english, { n: shown }).join('')
+  return filled(form ?? english, { ...values, n: shown }).join('')
 }
 
 function translated(text: string): string {

@@ -50,7 +50,7 @@ export async function walkBroadcast(page: Page, place: Place): Promise<void> {
 
   await page.goto(`${url}/console/settings`)
   await page.getByLabel('Opt-out text of SMS').fill('STOP to end')
-  await page.getByRole('button', { name: 'Save endings' }).click()
+  await page.getByRole('button', { name: 'Save closing texts' }).click()
   await page.getByText('Saved').waitFor()
   await see(page, 'Marketing')
 
@@ -89,7 +89,7 @@ export async function walkBroadcast(page: Page, place: Place): Promise<void> {
   // Nine in the morning of yesterday is past everywhere, so that the person sees the messages arrive.
   await page.getByLabel('Date and time').fill(nineOn(-2))
   await preview.getByText('For some recipients this time is past').waitFor()
-  await page.getByRole('button', { name: 'Schedule to 3 contacts…' }).click()
+  await page.getByRole('button', { name: 'Schedule for 3 contacts…' }).click()
   await dialog.getByText(/^Send 3 messages for \d/).waitFor()
   await dialog.getByText('when its own clocks show').waitFor()
   await pictures(page, 'Broadcast-confirm')
@@ -149,7 +149,7 @@ async function pauseAndCancel(page: Page, { url, key }: Place, name: string): Pr
     .getByRole('region', { name: 'Preview' })
     .getByText('1 message', { exact: true })
     .waitFor()
-  await page.getByRole('button', { name: 'Schedule to 1 contact…' }).click()
+  await page.getByRole('button', { name: 'Schedule for 1 contact…' }).click()
   await dialog.getByRole('button', { name: 'Schedule', exact: true }).click()
   await page.getByRole('heading', { level: 1, name: 'Later' }).waitFor()
   await page.getByText('scheduled', { exact: true }).waitFor()

@@ -12,53 +12,54 @@ import { api } from '../../shell/api.ts'
 import { useLoad } from '../../shell/load.ts'
 import { filtersOf, setQuery, timesOf } from '../../shell/router.ts'
 import { t } from '../../shell/text.ts'
+import { wordOf } from '../../shell/words.ts'
 
 /** The actions that change a workspace. */
-const ACTIONS: readonly AuditAction[] = [
-  'account.updated',
-  'api_key.created',
-  'api_key.deactivated',
-  'credentials.revoked',
-  'credits.adjusted',
-  'credits.granted',
-  'domain.added',
-  'domain.failed',
-  'domain.failing',
-  'domain.removed',
-  'domain.rotated',
-  'domain.rotation_started',
-  'domain.verified',
-  'email.verified',
-  'invitation.created',
-  'invitation.withdrawn',
-  'member.added',
-  'member.changed',
-  'member.removed',
-  'member.renamed',
-  'message.erased',
-  'message.redacted',
-  'owner.changed',
-  'password.changed',
-  'password.reset',
-  'purchase.checked',
-  'purchase.refunded',
-  'recipient.erased',
-  'session.created',
-  'session.ended',
-  'session.refused',
-  'sessions.ended',
-  'terms.updated',
-  'verification.allowed',
-  'webhook.created',
-  'webhook.deleted',
-  'webhook.enabled',
-  'webhook.recovered',
-  'webhook.secret_rotated',
-  'webhook.updated',
-  'workspace.created',
-  'workspace.frozen',
-  'workspace.unfrozen',
-]
+const ACTIONS: Partial<Record<AuditAction, string>> = {
+  'account.updated': t('account updated'),
+  'api_key.created': t('api key created'),
+  'api_key.deactivated': t('api key deactivated'),
+  'credentials.revoked': t('credentials revoked'),
+  'credits.adjusted': t('credits adjusted'),
+  'credits.granted': t('credits granted'),
+  'domain.added': t('domain added'),
+  'domain.failed': t('domain failed'),
+  'domain.failing': t('domain failing'),
+  'domain.removed': t('domain removed'),
+  'domain.rotated': t('domain rotated'),
+  'domain.rotation_started': t('domain rotation started'),
+  'domain.verified': t('domain verified'),
+  'email.verified': t('email verified'),
+  'invitation.created': t('invitation created'),
+  'invitation.withdrawn': t('invitation withdrawn'),
+  'member.added': t('member added'),
+  'member.changed': t('member changed'),
+  'member.removed': t('member removed'),
+  'member.renamed': t('member renamed'),
+  'message.erased': t('message erased'),
+  'message.redacted': t('message redacted'),
+  'owner.changed': t('owner changed'),
+  'password.changed': t('password changed'),
+  'password.reset': t('password reset'),
+  'purchase.checked': t('purchase checked'),
+  'purchase.refunded': t('purchase refunded'),
+  'recipient.erased': t('recipient erased'),
+  'session.created': t('session created'),
+  'session.ended': t('session ended'),
+  'session.refused': t('session refused'),
+  'sessions.ended': t('sessions ended'),
+  'terms.updated': t('terms updated'),
+  'verification.allowed': t('verification allowed'),
+  'webhook.created': t('webhook created'),
+  'webhook.deleted': t('webhook deleted'),
+  'webhook.enabled': t('webhook enabled'),
+  'webhook.recovered': t('webhook recovered'),
+  'webhook.secret_rotated': t('webhook secret rotated'),
+  'webhook.updated': t('webhook updated'),
+  'workspace.created': t('workspace created'),
+  'workspace.frozen': t('workspace frozen'),
+  'workspace.unfrozen': t('workspace unfrozen'),
+}
 
 const textOf = (action: string) => action.replace(/[._]/g, ' ')
 
@@ -82,13 +83,13 @@ function Audit() {
     const name = person?.email ?? (key && t('API key {name}', { name: key.name }))
     return (
       <div>
-        {name ?? (kind === 'operator' ? t('operator') : (id ?? kind.replace('_', ' ')))}
+        {name ?? (kind === 'operator' ? t('operator') : (id ?? wordOf(kind)))}
         <small class="line">{address}</small>
       </div>
     )
   }
   const columns: Column<AuditEntry>[] = [
-    { name: t('Action'), kind: 'main', value: ({ action }) => textOf(action) },
+    { name: t('Action'), kind: 'main', value: ({ action }) => ACTIONS[action] ?? textOf(action) },
     { name: t('By'), value: actorOf },
     {
       name: t('Details'),
@@ -116,7 +117,7 @@ function Audit() {
           bare
           label={t('Action')}
           value={filter.action ?? ''}
-          options={[['', t('All actions')], ...ACTIONS.map((one) => [one, textOf(one)] as const)]}
+          options={[['', t('All actions')], ...Object.entries(ACTIONS)]}
           onInput={(action) => setQuery({ action })}
         />
         {(['startDate', 'endDate'] as const).map((name) => (

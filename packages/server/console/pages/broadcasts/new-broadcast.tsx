@@ -18,7 +18,7 @@ import { count, credits, exactTime } from '../../shell/format.ts'
 import { useLoad } from '../../shell/load.ts'
 import { go, query } from '../../shell/router.ts'
 import { mode, session } from '../../shell/session.ts'
-import { rich, t } from '../../shell/text.ts'
+import { t } from '../../shell/text.ts'
 import { missingFor } from '../bulks/recipients.ts'
 import { type Fault, filled } from '../compose/draft.ts'
 import { keyFor, used } from '../compose/idempotency.ts'
@@ -157,7 +157,10 @@ function attributesOf(text: string, faults: Fault[]) {
   const found = lines.map((line) => {
     const [, name = '', sign = '', value = ''] = /^([^=]*?)\s*(:?=)(.*)$/.exec(line) ?? []
     if (name.trim() === '') {
-      faults.push({ path: 'audience.attributes', message: `"${line}" must be name = value` })
+      faults.push({
+        path: 'audience.attributes',
+        message: t('"{line}" must be name = value', { line }),
+      })
     }
     return [name.trim(), sign === ':=' ? jsonOf(value) : value.trim()]
   })
@@ -252,15 +255,14 @@ function Form({
   async function send(isDraft: boolean) {
     if (!data) return
     if (!isDraft) {
-      const price = `${data.is_estimate ? t('about ') : ''}${credits(data.credits_needed)}`
+      const exact = credits(data.credits_needed)
+      const price = data.is_estimate ? t('about {price}', { price: exact }) : exact
       const isConfirmed = await confirm({
         title: t('Send {sendable} for {price}?', {
           sendable: count(data.sendable, 'message'),
           price,
         }),
-        text: t('{draft} You can pause or cancel the broadcast at any moment.', {
-          draft: beginWords(draft),
-        }),
+        text: `${beginWords(draft)} ${t('You can pause or cancel the broadcast at any moment.')}`,
         action: draft.begin ? t('Schedule') : t('Send'),
       })
       if (!isConfirmed) return
@@ -278,6 +280,7 @@ function Form({
     }
   }
 
+  const contacts = count(data?.sendable ?? 0, 'contact')
   const isReady = isCurrent && data !== undefined && data.sendable > 0
   return (
     <div class="columns" ref={form}>
@@ -345,7 +348,7 @@ function Form({
         <section class="card form" aria-labelledby="time">
           <h2 id="time">{t('Time')}</h2>
           <Select
-            label={t('Begin')}
+            label={t('Beginning')}
             value={draft.begin}
             options={BEGINNINGS}
             onInput={(begin) =>
@@ -387,10 +390,9 @@ function Form({
         {error !== undefined && <ErrorBox error={error} />}
         <div class="actions">
           <Button kind="primary" disabled={!isReady} onClick={() => send(false)}>
-            {rich('{value} to {count}…', {
-              value: draft.begin ? t('Schedule') : t('Send'),
-              count: count(data?.sendable ?? 0, 'contact'),
-            })}
+            {draft.begin
+              ? t('Schedule for {contacts}…', { contacts })
+              : t('Send to {contacts}…', { contacts })}
           </Button>
           <Button disabled={!isReady} onClick={() => send(true)}>
             {t('Save as draft')}
@@ -421,7 +423,7 @@ function beginWords({ begin, at }: Draft): string {
     )
   }
   const start = begin ? t('It begins on {at}.', { at: exactTime(at) }) : t('It begins at once.')
-  return t('{start} Each message is paid when its turn comes.', { start })
+  return `${start} ${t('Each message is paid when its turn comes.')}`
 }
 
 /** Tags with commas between them. Those of the newest contacts are offered. */

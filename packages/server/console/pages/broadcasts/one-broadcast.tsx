@@ -18,7 +18,8 @@ import { count, number } from '../../shell/format.ts'
 import { useLoad } from '../../shell/load.ts'
 import { hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
-import { LOCALE, rich, t } from '../../shell/text.ts'
+import { LOCALE, t } from '../../shell/text.ts'
+import { wordOf } from '../../shell/words.ts'
 import { channelName } from '../messages/channels.ts'
 import { BroadcastState, Departures, isOpen, Turns, titleOf, useProgress } from './state.tsx'
 
@@ -65,9 +66,7 @@ export function OneBroadcast({ id }: { id: string }) {
           <div class="stack">
             {broadcast.pause && (
               <p class="mode-note" role="status">
-                {rich('Paused. {value}', {
-                  value: PAUSES[broadcast.pause.reason] ?? broadcast.pause.message,
-                })}
+                {t('Paused.')} {PAUSES[broadcast.pause.reason] ?? broadcast.pause.message}
               </p>
             )}
             <Results broadcast={broadcast} results={results} />
@@ -116,7 +115,7 @@ function Results({ broadcast, results }: { broadcast: Broadcast; results: Broadc
       </dl>
       <Facts
         of={{
-          [t('Had their turn')]: count(counts.contacts, 'contact'),
+          [t('Processed')]: count(counts.contacts, 'contact'),
           [t('Got no message')]:
             left > 0 &&
             [
@@ -149,7 +148,7 @@ const FAILURES: readonly Column<BroadcastResults['failures'][number]>[] = [
   {
     name: t('Reason'),
     kind: 'main',
-    value: ({ error_code }) => error_code?.replaceAll('_', ' ') ?? 'not named',
+    value: ({ error_code }) => (error_code ? wordOf(error_code) : t('Without a reason')),
   },
   { name: t('Messages'), kind: 'number', value: ({ count }) => number(count) },
 ]
@@ -197,14 +196,14 @@ function BroadcastFacts(one: Broadcast) {
           <>
             <a href={hrefOf(`/templates/${template.name}`)}>{template.name}</a>
             {template.version !== null && (
-              <small>{rich(' version {version}', { version: template.version })}</small>
+              <small> {t('version {version}', { version: template.version })}</small>
             )}
           </>
         ),
         [t('Language')]: template.locale,
         [t('Channel')]: channelName(one.channel),
         [t('Sender')]: one.from,
-        [t('Tags')]: listed(audience.tags) || 'all contacts',
+        [t('Tags')]: listed(audience.tags) || t('all contacts'),
         [t('Without')]: listed(audience.exclude_tags) || null,
         [t('Attributes')]: listed(attributes.map((each) => each.join(' = '))) || null,
         [t('Values')]:
@@ -214,8 +213,8 @@ function BroadcastFacts(one: Broadcast) {
         [t('Created')]: time(one.created_at),
         [t('Scheduled')]:
           one.time_zone && one.scheduled_at
-            ? t('{value}, on the clock of each recipient', {
-                value: LOCAL.format(new Date(one.scheduled_at)),
+            ? t('{time}, on the clock of each recipient', {
+                time: LOCAL.format(new Date(one.scheduled_at)),
               })
             : time(one.scheduled_at),
         [t('When')]: one.departures?.length ? (

@@ -68,11 +68,10 @@ export function PreviewCard({ preview: { data, error, isCurrent } }: { preview: 
           </div>
           <Facts
             of={{
-              [t('Price')]: (
-                <>
-                  {data.is_estimate && t('about ')}
-                  <Money credits={data.credits_needed} />
-                </>
+              [t('Price')]: data.is_estimate ? (
+                rich('about {price}', { price: <Money credits={data.credits_needed} /> })
+              ) : (
+                <Money credits={data.credits_needed} />
               ),
               [t('Balance after')]: <Money credits={data.credits_balance - data.credits_needed} />,
               [t('When')]: data.departures && (
@@ -134,11 +133,9 @@ function Samples({ samples, isMail }: { samples: readonly Sample[]; isMail: bool
         onChoose={setChosen}
       />
       <p class="small">
-        {rich('To {to}{value}, {money}', {
-          to: shown.to,
-          value: shown.segments !== null && `, ${count(shown.segments, 'segment')}`,
-          money: <Money credits={shown.credits} />,
-        })}
+        {t('To {to}', { to: shown.to })}
+        {shown.segments !== null && `, ${count(shown.segments, 'segment')}`},{' '}
+        <Money credits={shown.credits} />
       </p>
       {isMail ? (
         <MailPreview content={shown.content} />

@@ -4,6 +4,7 @@ import { Badge, Time } from '../../parts/index.ts'
 import { count, number } from '../../shell/format.ts'
 import { useLiveReload } from '../../shell/live.ts'
 import { t } from '../../shell/text.ts'
+import { wordOf } from '../../shell/words.ts'
 import { Progress } from '../bulks/progress.tsx'
 
 const TONES = {
@@ -17,7 +18,7 @@ const TONES = {
 
 /** The status of a broadcast as a badge. */
 export function BroadcastState({ status }: Pick<Broadcast, 'status'>) {
-  return <Badge tone={TONES[status]}>{status}</Badge>
+  return <Badge tone={TONES[status]}>{wordOf(status)}</Badge>
 }
 
 /** The part of the audience that had its turn; only the number, if the size of the audience is not known. */

@@ -230,11 +230,8 @@ function Rejected({ bulkId, count }: { bulkId: string; count: number }) {
           <>
             {rejected.map(({ index, to, message }) => (
               <div key={index}>
-                {rich('Recipient {value}: {to} {small}', {
-                  value: index + 1,
-                  to,
-                  small: <small>{inWords(message)}</small>,
-                })}
+                {t('Recipient {number}: {to}', { number: index + 1, to })}{' '}
+                <small>{inWords(message)}</small>
               </div>
             ))}
             {count > SHOWN && <p>{rich('and {number} more', { number: number(count - SHOWN) })}</p>}

@@ -25,6 +25,7 @@ import { ownApi } from '../../shell/own-api.ts'
 import { filtersOf, go, isReturn, query, setQuery } from '../../shell/router.ts'
 import { session } from '../../shell/session.ts'
 import { rich, t } from '../../shell/text.ts'
+import { wordOf } from '../../shell/words.ts'
 import { ChannelTabs, ContentFields, MoreFields } from '../compose/content-fields.tsx'
 import { type Draft, draftFrom, EMPTY, isComplete, sharedOf } from '../compose/draft.ts'
 import { EstimateCard, useEstimate } from '../compose/estimate.tsx'
@@ -161,14 +162,11 @@ function BulkForm({ start }: { start: Form }) {
   async function send() {
     setError(undefined)
     const { data } = estimate
-    const price = data
-      ? t(' for {credits_needed}', { credits_needed: credits(data.credits_needed) })
-      : ''
+    const messages = count(data?.sendable ?? recipients.length, 'message')
     const question = {
-      title: t('Send {count}{price}?', {
-        count: count(data?.sendable ?? recipients.length, 'message'),
-        price,
-      }),
+      title: data
+        ? t('Send {messages} for {price}?', { messages, price: credits(data.credits_needed) })
+        : t('Send {messages}?', { messages }),
       text: t('The messages are paid by one debit.'),
       action: t('Send'),
     }
@@ -177,15 +175,12 @@ function BulkForm({ start }: { start: Form }) {
       const sent = await api.bulks.send(body, { idempotencyKey: keyFor(body) })
       used(body)
       isSent.current = true
-      const rejected =
-        sent.rejected > 0
-          ? t(', {rejected} rejected', { rejected: count(sent.rejected, 'recipient') })
-          : ''
+      const accepted = count(sent.accepted, 'message')
+      const rejected = count(sent.rejected, 'recipient')
       toast(
-        t('{accepted} accepted{rejected}.', {
-          accepted: count(sent.accepted, 'message'),
-          rejected,
-        }),
+        sent.rejected > 0
+          ? t('{accepted} accepted, {rejected} rejected.', { accepted, rejected })
+          : t('{accepted} accepted.', { accepted }),
       )
       go(`/bulks/${sent.bulk_id}`)
     } catch (failure) {
@@ -277,7 +272,7 @@ function BulkForm({ start }: { start: Form }) {
               of={{
                 [t('Read as')]: tableWords(table),
                 [t('Columns')]: table.columns
-                  .map(({ name, field }) => `${name} → ${field.replace('to', 'recipient')}`)
+                  .map(({ name, field }) => `${name} → ${field === 'to' ? t('recipient') : field}`)
                   .join(', '),
               }}
             />
@@ -293,10 +288,9 @@ function BulkForm({ start }: { start: Form }) {
           )}
           {missing > 0 && (
             <p class="mode-note">
-              {rich('{missing} left out: no {value}', {
-                missing: count(missing, 'row'),
-                value: channel === 'email' ? t('e-mail address') : t('phone number'),
-              })}
+              {channel === 'email'
+                ? t('{rows} left out: no e-mail address', { rows: count(missing, 'row') })
+                : t('{rows} left out: no phone number', { rows: count(missing, 'row') })}
             </p>
           )}
           <div class="card form">
@@ -324,13 +318,12 @@ function BulkForm({ start }: { start: Form }) {
                   <li key={index}>
                     {to}{' '}
                     <small>
-                      {rich('line {value}: {value2} {value3}', {
-                        value: lines[index],
-                        value2: block_reason?.replaceAll('_', ' '),
-                        value3:
-                          block_reason === 'missing_variable' &&
-                          missingFor(body.content, recipients[index]),
-                      })}
+                      {t('line {line}: {reason}', {
+                        line: lines[index],
+                        reason: wordOf(block_reason ?? ''),
+                      })}{' '}
+                      {block_reason === 'missing_variable' &&
+                        missingFor(body.content, recipients[index])}
                     </small>
                   </li>
                 ))}

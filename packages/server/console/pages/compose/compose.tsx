@@ -15,7 +15,7 @@ import { facts } from '../../shell/facts.ts'
 import { useLoad } from '../../shell/load.ts'
 import { go, query } from '../../shell/router.ts'
 import { mode } from '../../shell/session.ts'
-import { rich, t } from '../../shell/text.ts'
+import { t } from '../../shell/text.ts'
 import type { Channel } from '../messages/channels.ts'
 import { Stopped } from '../messages/stopped.tsx'
 import { bound, ChannelTabs, ContentFields, MoreFields } from './content-fields.tsx'
@@ -104,12 +104,16 @@ function Form({ initial }: { initial: Draft }) {
         <EstimateCard estimate={estimate} onText={(text) => set({ text })} />
         {error !== undefined && <ErrorBox error={error} />}
         <Button kind="primary" type="submit" busy={isBusy}>
-          {draft.at === '' ? t('Send') : t('Schedule')}
-          {mode.value === 'test' && t(' test message')}
+          {actionOf(draft)}
         </Button>
       </div>
     </form>
   )
+}
+
+function actionOf({ at }: Draft): string {
+  if (mode.value === 'test') return at ? t('Schedule test message') : t('Send test message')
+  return at ? t('Schedule') : t('Send')
 }
 
 /** The recipient: the contacts are offered whose names begin with the typed text. Of several addresses, the last one is searched. */
@@ -174,17 +178,16 @@ function Recipient({
 /** Says that no phone and no mailbox gets the message, and which recipients decide its outcome. */
 export function SandboxHint({ channel }: { channel: Channel }) {
   if (mode.value !== 'test' && facts.carried.includes(channel)) return null
-  const [delivered, other] =
-    channel === 'email'
-      ? ['delivered@sandbox.svc', t(' is delivered, bounced@sandbox.svc bounces.')]
-      : ['+15005550006', t(' is delivered, +15005550008 replies, +15005550007 fails.')]
   return (
     <>
-      {rich(' The sandbox takes the message, so that no {value} gets it: {delivered}{other}', {
-        value: channel === 'email' ? t('mailbox') : t('phone'),
-        delivered,
-        other,
-      })}
+      {' '}
+      {channel === 'email'
+        ? t(
+            'The sandbox takes the message, so that no mailbox gets it: delivered@sandbox.svc is delivered, bounced@sandbox.svc bounces.',
+          )
+        : t(
+            'The sandbox takes the message, so that no phone gets it: +15005550006 is delivered, +15005550008 replies, +15005550007 fails.',
+          )}
     </>
   )
 }

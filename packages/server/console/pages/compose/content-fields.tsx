@@ -3,6 +3,7 @@ import { Field, Select, Tabs, TextArea, TextInput } from '../../parts/index.ts'
 import { facts } from '../../shell/facts.ts'
 import { number } from '../../shell/format.ts'
 import { t } from '../../shell/text.ts'
+import { wordOf } from '../../shell/words.ts'
 import { SENT_CHANNELS } from '../messages/channels.ts'
 import { timeZone } from '../messages/schedule.ts'
 import type { Attachment, Draft } from './draft.ts'
@@ -67,7 +68,10 @@ export function ContentFields({ isBulk = false, ...editing }: Editing & { isBulk
           <>
             {text}
             <TextInput label={t('Language')} {...bound(editing, 'language', 'content.language')} />
-            <TextInput label={t('Voice')} {...bound(editing, 'voice', 'content.voice')} />
+            <TextInput
+              label={t('Voice of the call')}
+              {...bound(editing, 'voice', 'content.voice')}
+            />
           </>
         )}
       </>
@@ -106,7 +110,10 @@ export function ContentFields({ isBulk = false, ...editing }: Editing & { isBulk
         <>
           <Select
             label={t('Kind')}
-            options={['image', 'video', 'audio', 'document', 'sticker'].map((one) => [one, one])}
+            options={['image', 'video', 'audio', 'document', 'sticker'].map((one) => [
+              one,
+              wordOf(one),
+            ])}
             {...bound(editing, 'media_type', 'content.media.type')}
           />
           <TextInput

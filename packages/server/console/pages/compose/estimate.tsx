@@ -4,6 +4,7 @@ import { Button, Facts, Money } from '../../parts/index.ts'
 import { api, dataKey, errorText, isInFields } from '../../shell/api.ts'
 import { number } from '../../shell/format.ts'
 import { rich, t } from '../../shell/text.ts'
+import { wordOf } from '../../shell/words.ts'
 import type { EstimateBody } from './draft.ts'
 
 /** Estimates of one message, and of bulks, which have a limit of 60 in 5 minutes. */
@@ -86,9 +87,7 @@ export function EstimateCard({
           />
           {data.block_reason && <p class="bad">{REASONS[data.block_reason]}</p>}
           {isOne && first?.block_reason && (
-            <p class="bad">
-              {rich('Not sendable: {value}', { value: first.block_reason.replaceAll('_', ' ') })}
-            </p>
+            <p class="bad">{t('Not sendable: {reason}', { reason: wordOf(first.block_reason) })}</p>
           )}
           {first && <Unusual characters={first.non_gsm_characters} />}
           {isOne && first?.gsm7_suggestion && onText && (

@@ -163,7 +163,7 @@ function Details({ id, onClose, onChange }: { id: string; onClose(): void; onCha
                 ...Object.fromEntries(FIELDS.map(([id, label]) => [label, contact[id]])),
                 [t('Tags')]: contact.tags.map((tag) => <Badge key={tag}>{tag}</Badge>),
                 [t('Unsubscribed')]:
-                  unsubscribedOf(contact).map(channelName).join(', ') || 'no channel',
+                  unsubscribedOf(contact).map(channelName).join(', ') || t('no channel'),
                 [t('Attributes')]: <pre>{JSON.stringify(contact.attributes, null, 2)}</pre>,
               }}
             />
@@ -183,7 +183,7 @@ function unsubscribedOf({ subscriptions }: Contact): string[] {
 const FIELDS = [
   ['name', t('Name'), ''],
   ['phone', t('Phone'), t('With the country code, such as +255700000001.')],
-  ['email', 'E-mail', ''],
+  ['email', t('E-mail'), ''],
   ['external_id', t('Own id'), t('The id of the person in your own system.')],
 ] as const
 const TAGS = ['tags', t('Tags'), t('With commas between them.')] as const

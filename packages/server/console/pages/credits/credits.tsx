@@ -26,6 +26,7 @@ import type { PageProps } from '../../shell/page.ts'
 import { hrefOf, query, setQuery } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 import { rich, t } from '../../shell/text.ts'
+import { wordOf } from '../../shell/words.ts'
 import { TYPES, WhyCredits } from './spending.tsx'
 import { Statement } from './statement.tsx'
 
@@ -168,14 +169,12 @@ function Balance() {
                   {spending.data ? <Money credits={spending.data.spent_today} /> : '…'}
                 </p>
                 <small>
-                  {rich('Refunds do not lower them. {value}', {
-                    value:
-                      spending.data?.daily_limit == null
-                        ? t('No daily limit.')
-                        : t('At most {daily_limit} a day.', {
-                            daily_limit: credits(spending.data.daily_limit),
-                          }),
-                  })}
+                  {t('Refunds do not lower them.')}{' '}
+                  {spending.data?.daily_limit == null
+                    ? t('No daily limit.')
+                    : t('At most {daily_limit} a day.', {
+                        daily_limit: credits(spending.data.daily_limit),
+                      })}
                 </small>
               </div>
               <div class="card">
@@ -185,7 +184,9 @@ function Balance() {
                     ? t('The owner gets no warning.')
                     : t('The owner gets an e-mail below {low}.', { low: credits(low) })}
                 </p>
-                {may('bill') && <Button onClick={() => setOpen('limit')}>{t('Change')}</Button>}
+                {may('bill') && (
+                  <Button onClick={() => setOpen('limit')}>{t('Change the limit')}</Button>
+                )}
               </div>
             </section>
           )}
@@ -280,7 +281,7 @@ function Paid({
         ? t('The credits are added when the payment provider confirms the payment.')
         : newest.status === 'paid'
           ? t('Thank you: {credits} were added.', { credits: credits(newest.credits) })
-          : t('The purchase is {status}.', { status: newest.status })}
+          : t('The purchase is {status}.', { status: wordOf(newest.status) })}
     </p>
   )
 }
@@ -310,11 +311,12 @@ function Buy({ onClose }: { onClose(): void }) {
                   <div>
                     <h3>{one.name}</h3>
                     <p class="small">
-                      {credits(one.credits)}
-                      {one.bonus_credits > 0 &&
-                        t(' and {bonus_credits} as a bonus', {
-                          bonus_credits: credits(one.bonus_credits),
-                        })}
+                      {one.bonus_credits > 0
+                        ? t('{credits} and {bonus} as a bonus', {
+                            credits: credits(one.credits),
+                            bonus: credits(one.bonus_credits),
+                          })
+                        : credits(one.credits)}
                       {one.description && `. ${one.description}`}
                     </p>
                   </div>

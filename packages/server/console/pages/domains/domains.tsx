@@ -25,6 +25,7 @@ import type { PageProps } from '../../shell/page.ts'
 import { go, query } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 import { t } from '../../shell/text.ts'
+import { wordOf } from '../../shell/words.ts'
 
 const TONES = { verified: 'good', pending: 'busy', failing: 'warn', failed: 'bad' } as const
 const RECORD_TONES = {
@@ -44,8 +45,8 @@ const RELOAD_MS = 15_000
 
 const COLUMNS: readonly Column<Domain>[] = [
   { name: t('Domain'), kind: 'main', value: ({ domain }) => domain },
-  { name: t('State'), value: ({ status }) => <Badge tone={TONES[status]}>{status}</Badge> },
-  { name: t('Checked'), value: ({ checked_at: at }) => (at ? <Time at={at} /> : 'not yet') },
+  { name: t('State'), value: ({ status }) => <Badge tone={TONES[status]}>{wordOf(status)}</Badge> },
+  { name: t('Checked'), value: ({ checked_at: at }) => (at ? <Time at={at} /> : t('not yet')) },
   { name: t('Added'), value: ({ created_at }) => <Time at={created_at} /> },
 ]
 
@@ -185,8 +186,8 @@ function Details({ id, onChange, onClose }: { id: string; onChange(): void; onCl
           <div class="stack">
             <Facts
               of={{
-                [t('State')]: <Badge tone={TONES[domain.status]}>{domain.status}</Badge>,
-                [t('Checked')]: domain.checked_at ? <Time at={domain.checked_at} /> : 'not yet',
+                [t('State')]: <Badge tone={TONES[domain.status]}>{wordOf(domain.status)}</Badge>,
+                [t('Checked')]: domain.checked_at ? <Time at={domain.checked_at} /> : t('not yet'),
                 [t('Last check')]: domain.check_error,
                 [t('Accepted until')]: domain.accepted_until && exactTime(domain.accepted_until),
                 [t('Former selector')]: domain.previous_selector,
@@ -211,7 +212,7 @@ function Record({
   return (
     <section class="card">
       <h2>
-        {PURPOSES[purpose]} <Badge tone={RECORD_TONES[state]}>{state}</Badge>{' '}
+        {PURPOSES[purpose]} <Badge tone={RECORD_TONES[state]}>{wordOf(state)}</Badge>{' '}
         {!is_required && <Badge>{t('optional')}</Badge>}
       </h2>
       <Facts

@@ -3,7 +3,7 @@ import { type Column, Money, Table } from '../../parts/index.ts'
 import { count, countryName, number } from '../../shell/format.ts'
 import { hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
-import { t } from '../../shell/text.ts'
+import { plural, t } from '../../shell/text.ts'
 import { channelName } from '../messages/channels.ts'
 
 /** Numbers of messages by what became of them; failed ones without canceled ones. */
@@ -69,6 +69,7 @@ export function Linked({ to, children }: { to: string; children: ComponentChildr
 /** Why messages of a period failed, and how they ended for each channel and country. */
 export function Breakdowns({ of, unit }: { of: Breakdown; unit: string }) {
   const { channels, places, reasons } = of
+  const more = places.length - PLACES_SHOWN
   return (
     <>
       {reasons.length > 0 && <Reasons of={of} unit={unit} />}
@@ -105,11 +106,14 @@ export function Breakdowns({ of, unit }: { of: Breakdown; unit: string }) {
           keyOf={({ channel, code }) => `${channel} ${code}`}
         />
         <p class="small muted">
-          {coverOf(of)}
-          {places.length > PLACES_SHOWN &&
-            t(' {count} with fewer messages.', {
-              count: count(places.length - PLACES_SHOWN, 'more row'),
-            })}
+          {coverOf(of)}{' '}
+          {more > 0 &&
+            plural(
+              more,
+              '{n} more country with fewer messages.',
+              '{n} more countries with fewer messages.',
+              number(more),
+            )}
         </p>
       </section>
     </>
@@ -121,7 +125,8 @@ const PLACES_SHOWN = 20
 
 function placeName({ channel, code, country, is_shared }: Place): string {
   if (channel === 'email') return t('E-mail addresses')
-  const name = `${countryName(country ?? 'ZZ')}${is_shared ? t(' and others') : ''}`
+  const known = countryName(country ?? 'ZZ')
+  const name = is_shared ? t('{country} and others', { country: known }) : known
   return code ? `${name} (+${code})` : name
 }
 
@@ -177,7 +182,7 @@ function Reasons({ of: { reasons, reasons_examined }, unit }: { of: Breakdown; u
       </ul>
       <p class="small muted">
         {reasons.length > REASONS_SHOWN &&
-          t('The {REASONS_SHOWN} most frequent. ', { REASONS_SHOWN })}
+          t('The {number} most frequent.', { number: REASONS_SHOWN })}{' '}
         {t('Among the newest {reasons_examined} failed or canceled messages of each channel.', {
           reasons_examined: number(reasons_examined),
         })}

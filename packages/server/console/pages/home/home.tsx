@@ -93,16 +93,16 @@ function Home({ mayOpen }: PageProps) {
         {(found) => (
           <div class="stack">
             <section class="cards">
-              <Figure name="Accepted" value={sum(found, 'accepted')} to={listOf(unit)} />
+              <Figure name={t('Accepted')} value={sum(found, 'accepted')} to={listOf(unit)} />
               <Figure
-                name="Delivered"
+                name={t('Delivered')}
                 value={sum(found, 'delivered')}
                 to={listOf(unit, { status: 'delivered' })}
               >
                 <small>{shareOf(sumsOf(found))}</small>
               </Figure>
               <Figure
-                name="Failed"
+                name={t('Failed')}
                 value={sum(found, 'failed')}
                 to={listOf(unit, { status: 'failed' })}
               >
@@ -187,16 +187,16 @@ function Curve({ points }: { points: readonly Point[] }) {
     <section class="card">
       <h2>{t('Messages by the time of their creation')}</h2>
       <Chart
-        label={t('Messages: {number} accepted, {number2} delivered, {number3} failed', {
-          number: number(sum(points, 'accepted')),
-          number2: number(sum(points, 'delivered')),
-          number3: number(sum(points, 'failed')),
+        label={t('Messages: {accepted} accepted, {delivered} delivered, {failed} failed', {
+          accepted: number(sum(points, 'accepted')),
+          delivered: number(sum(points, 'delivered')),
+          failed: number(sum(points, 'failed')),
         })}
         times={points.map(({ since }) => Date.parse(since) / 1000)}
         series={[
-          { name: 'Accepted', colour: '--accent', values: points.map((one) => one.accepted) },
-          { name: 'Delivered', colour: '--good', values: points.map((one) => one.delivered) },
-          { name: 'Failed', colour: '--bad', values: points.map((one) => one.failed) },
+          { name: t('Accepted'), colour: '--accent', values: points.map((one) => one.accepted) },
+          { name: t('Delivered'), colour: '--good', values: points.map((one) => one.delivered) },
+          { name: t('Failed'), colour: '--bad', values: points.map((one) => one.failed) },
         ]}
       />
     </section>
@@ -246,13 +246,12 @@ function described({
       ]
     case 'webhook_failing':
       return [
-        t('Deliveries to {name} fail{value}.', {
-          name,
-          value:
-            until && Date.parse(until) > Date.now()
-              ? t('; the next attempt is {until}', { until: relativeTime(until) })
-              : '',
-        }),
+        until && Date.parse(until) > Date.now()
+          ? t('Deliveries to {name} fail; the next attempt is {until}.', {
+              name,
+              until: relativeTime(until),
+            })
+          : t('Deliveries to {name} fail.', { name }),
         `/webhooks/${id}`,
       ]
     case 'domain_unverified':
@@ -261,16 +260,20 @@ function described({
       return [t('A DNS record of {name} is missing.', { name }), `/domains/${id}`]
     case 'failures':
       return [
-        t('{count} failed in the last hour, most with {value}.', {
-          count: count(n ?? 0, 'message'),
-          value: name ?? t('an unknown error'),
-        }),
+        name === null
+          ? t('{messages} failed in the last hour, most with an unknown error.', {
+              messages: count(n ?? 0, 'message'),
+            })
+          : t('{messages} failed in the last hour, most with {error}.', {
+              messages: count(n ?? 0, 'message'),
+              error: name,
+            }),
         '/messages?status=failed&period=1',
       ]
     case 'codes_paused':
       return [
-        t('One-time codes to {countryName} are paused: too few of them were approved.', {
-          countryName: countryName(name ?? ''),
+        t('One-time codes to {country} are paused: too few of them were approved.', {
+          country: countryName(name ?? ''),
         }),
         '/verifications',
       ]

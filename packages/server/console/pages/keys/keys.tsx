@@ -27,6 +27,7 @@ import { useLoad } from '../../shell/load.ts'
 import { query } from '../../shell/router.ts'
 import { may, mode as shownMode } from '../../shell/session.ts'
 import { rich, t } from '../../shell/text.ts'
+import { wordOf } from '../../shell/words.ts'
 import { firstCurl } from './first-curl.ts'
 
 const SCOPES = [
@@ -46,10 +47,14 @@ function limitsOf({ daily_credit_limit: limit, allowed_ips, expires_at }: ApiKey
   return (
     <div>
       {limit !== null && <div>{rich('{limit} a day', { limit: credits(limit) })}</div>}
-      {allowed_ips && <div>{rich('from {value}', { value: allowed_ips.join(', ') })}</div>}
+      {allowed_ips && (
+        <div>{t('only from {addresses}', { addresses: allowed_ips.join(', ') })}</div>
+      )}
       {expires_at && (
         <div>
-          {isOver ? t('expired') : t('expires')} <Time at={expires_at} />
+          {isOver
+            ? rich('expired {time}', { time: <Time at={expires_at} /> })
+            : rich('expires {time}', { time: <Time at={expires_at} /> })}
         </div>
       )}
       {limit === null && !allowed_ips && !expires_at && t('none')}
@@ -71,10 +76,10 @@ const COLUMNS: readonly Column<ApiKey>[] = [
   {
     name: t('Scopes'),
     value: ({ scopes }) =>
-      scopes.length === SCOPES.length ? 'all' : scopes.join(', ').replaceAll('_', ' '),
+      scopes.length === SCOPES.length ? t('all') : scopes.map(wordOf).join(', '),
   },
   { name: t('Limits'), value: limitsOf },
-  { name: t('Last use'), value: ({ last_used_at: at }) => (at ? <Time at={at} /> : 'never') },
+  { name: t('Last use'), value: ({ last_used_at: at }) => (at ? <Time at={at} /> : t('never')) },
 ]
 
 function Keys() {
@@ -157,7 +162,7 @@ function Keys() {
 
 function FirstMessage({ key, mode }: ApiKeysCreateData) {
   const isSimulated = facts.dev || mode === 'test'
-  const curl = firstCurl(key, isSimulated ? undefined : '<phone number>')
+  const curl = firstCurl(key, isSimulated ? undefined : t('<phone number>'))
   return (
     <details>
       <summary>{t('Send a first message with it')}</summary>

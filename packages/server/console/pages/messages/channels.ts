@@ -5,7 +5,7 @@ import { t } from '../../shell/text.ts'
 export const CHANNELS = [
   ['sms', 'SMS'],
   ['whatsapp', t('WhatsApp')],
-  ['email', 'E-mail'],
+  ['email', t('E-mail')],
   ['voice', t('Voice')],
 ] as const
 

@@ -31,9 +31,9 @@ export interface AnyContent {
 
 /** One line about a content; null: it is too long for a list. */
 export function summaryOf(content: object | null): string {
-  if (content === null) return '(long)'
+  if (content === null) return t('(long)')
   const { subject, text, template, media, audio_url } = content as AnyContent
-  if (template) return t('Template {value}', { value: template.name ?? template.id })
+  if (template) return t('Template {name}', { name: template.name ?? template.id })
   return subject ?? text ?? media?.caption ?? media?.url ?? audio_url ?? ''
 }
 
@@ -77,10 +77,10 @@ export function Content({
           [t('Caption')]: media?.caption,
           [t('Recording')]: audio_url,
           [t('Language')]: more.language,
-          [t('Voice')]: more.voice,
+          [t('Voice of the call')]: more.voice,
           [t('From address')]: more.from_address,
           [t('Reply to')]: listed(more.reply_to),
-          [t('Copy')]: listed(more.cc),
+          [t('Copy (cc)')]: listed(more.cc),
           [t('Blind copy')]: listed(more.bcc),
           [t('Tags')]: more.tags?.map(({ name, value }) => `${name}: ${value}`).join(', '),
           [t('Headers')]: more.headers && <pre>{JSON.stringify(more.headers, null, 1)}</pre>,

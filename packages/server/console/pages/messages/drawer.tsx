@@ -148,9 +148,8 @@ function MessageFacts({ message }: { message: Message }) {
             <Money credits={message.credits_used} />
             {message.credits_refunded > 0 && (
               <>
-                {rich(', {money} refunded', {
-                  money: <Money credits={message.credits_refunded} />,
-                })}
+                ,{' '}
+                {rich('{money} refunded', { money: <Money credits={message.credits_refunded} /> })}
               </>
             )}
           </>

@@ -19,14 +19,14 @@ import {
   Time,
 } from '../../parts/index.ts'
 import { api } from '../../shell/api.ts'
-import { exactTime } from '../../shell/format.ts'
+import { exactTime, number } from '../../shell/format.ts'
 import { useLive, useLiveReload } from '../../shell/live.ts'
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { go, hrefOf, query, setQuery } from '../../shell/router.ts'
 import { may, mode } from '../../shell/session.ts'
-import { rich, t } from '../../shell/text.ts'
+import { plural, rich, t } from '../../shell/text.ts'
 import { CHANNELS, channelName } from './channels.ts'
 import { summaryOf } from './content.tsx'
 import { MessageDrawer } from './drawer.tsx'
@@ -56,7 +56,8 @@ const COLUMNS: readonly Column<Found>[] = [
         <Reason of={message} />
         {statusOf(message) === 'deferred' && (
           <small>
-            {rich(' sent {time}', { time: <Time at={message.deferred_until ?? ''} /> })}
+            {' '}
+            {rich('to be sent {time}', { time: <Time at={message.deferred_until ?? ''} /> })}
           </small>
         )}
         {!message.livemode && mode.value === 'live' && <Badge tone="warn">{t('test')}</Badge>}
@@ -68,7 +69,12 @@ const COLUMNS: readonly Column<Found>[] = [
 
 function recipientOf({ recipient, recipients, contact }: Found) {
   const others = (recipients?.length ?? 1) - 1
-  const address = others > 0 ? t('{recipient} and {others} more', { recipient, others }) : recipient
+  const address =
+    others > 0
+      ? plural(others, '{recipient} and {n} other', '{recipient} and {n} others', number(others), {
+          recipient,
+        })
+      : recipient
   return contact?.name ? (
     <>
       {contact.name} <small class="line">{address}</small>
@@ -202,16 +208,10 @@ function Messages({ params }: PageProps) {
             )}
             {searched_until ? (
               <p class="pager" role="status">
-                {rich('Searched until {searched_until}.{button}', {
-                  searched_until: exactTime(searched_until),
-                  button: (
-                    <Button
-                      onClick={() => setQuery({ after: next_after ?? '' }, { replace: false })}
-                    >
-                      {t('Continue the search')}
-                    </Button>
-                  ),
-                })}
+                {t('Searched until {time}.', { time: exactTime(searched_until) })}
+                <Button onClick={() => setQuery({ after: next_after ?? '' }, { replace: false })}>
+                  {t('Continue the search')}
+                </Button>
               </p>
             ) : (
               <Pager next={next_after} {...(total !== null && { total })} noun="message" />

@@ -31,12 +31,9 @@ function textOf(
   const after = isQueued
     ? t('It is sent when the pause ends, or can be canceled.')
     : t('Messages are accepted and paid for, and wait until the pause ends.')
-  if (is_paused) return t('The operator has paused all sending. {after}', { after })
+  if (is_paused) return `${t('The operator has paused all sending.')} ${after}`
   const isChannel = paused_channels.includes(channel)
   return isChannel
-    ? t('{channel} is paused by its provider or the operator. {after}', {
-        channel: channelName(channel),
-        after,
-      })
+    ? `${t('{channel} is paused by its provider or the operator.', { channel: channelName(channel) })} ${after}`
     : null
 }

@@ -1,9 +1,10 @@
 import type { MessagesTimelineData } from '@svc/client'
 import { useState } from 'preact/hooks'
 import { Loaded, Money, StatusBadge } from '../../parts/index.ts'
-import { clockTime, credits, duration, exactTime, preciseTime } from '../../shell/format.ts'
+import { clockTime, count, credits, duration, exactTime, preciseTime } from '../../shell/format.ts'
 import { hrefOf } from '../../shell/router.ts'
 import { rich, t } from '../../shell/text.ts'
+import { wordOf } from '../../shell/words.ts'
 import { answerText, Requests, useDelivery } from '../webhooks/delivery.tsx'
 import { statusOf } from './schedule.ts'
 
@@ -42,25 +43,25 @@ function textOf(entry: Entry) {
     case 'provider':
       return (
         <>
-          {rich('Attempt {attempt} with {provider}: {value} {value2} {entry}', {
+          {t('Attempt {attempt} with {provider}: {outcome}', {
             attempt: entry.attempt,
             provider: entry.provider,
-            value: entry.outcome === 'ambiguous' ? t('outcome unknown') : entry.outcome,
-            value2: entry.finished_at && (
-              <small>
-                {rich('in {duration}', {
-                  duration: duration(Date.parse(entry.finished_at) - Date.parse(entry.at)),
-                })}
-              </small>
-            ),
-            entry: faultOf(entry),
-          })}
+            outcome: wordOf(entry.outcome),
+          })}{' '}
+          {entry.finished_at && (
+            <small>
+              {t('in {duration}', {
+                duration: duration(Date.parse(entry.finished_at) - Date.parse(entry.at)),
+              })}
+            </small>
+          )}{' '}
+          {faultOf(entry)}
         </>
       )
     case 'ledger':
       return (
         <>
-          {entry.type.replaceAll('_', ' ')} <Money credits={entry.credits} signed />{' '}
+          {wordOf(entry.type)} <Money credits={entry.credits} signed />{' '}
           <small>
             {rich('balance {balance_after}', { balance_after: credits(entry.balance_after) })}
           </small>
@@ -72,11 +73,7 @@ function textOf(entry: Entry) {
           <a href={hrefOf(`/webhooks/${entry.webhook_id}/${entry.delivery_id}`)}>{t('Webhook')}</a>{' '}
           {entry.event} <StatusBadge status={entry.status} />{' '}
           <small>
-            {[
-              answerText(entry),
-              entry.attempt_count > 1 &&
-                t('{attempt_count} attempts', { attempt_count: entry.attempt_count }),
-            ]
+            {[answerText(entry), entry.attempt_count > 1 && count(entry.attempt_count, 'attempt')]
               .filter(Boolean)
               .join(', ')}
           </small>

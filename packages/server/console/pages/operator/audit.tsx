@@ -14,6 +14,7 @@ import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { filtersOf, hrefOf, setQuery, timesOf } from '../../shell/router.ts'
 import { rich, t } from '../../shell/text.ts'
+import { wordOf } from '../../shell/words.ts'
 
 interface Answer {
   audit_entries: OperatorAuditEntry[]
@@ -74,7 +75,7 @@ function Audit() {
               <section class="card">
                 <AuditList entries={audit_entries} />
               </section>
-              <Pager next={next_after} noun="entry" />
+              <Pager next={next_after} noun="entry" plural="entries" />
             </>
           )
         }
@@ -88,9 +89,11 @@ export function AuditList({ entries }: { entries: readonly OperatorAuditEntry[] 
     <ul class="acts">
       {entries.map((entry) => (
         <li key={entry.id}>
-          <Badge>{entry.action}</Badge> {nameOf(entry)}
-          {entry.address && t(' from {address}', { address: entry.address })},{' '}
-          <Time at={entry.created_at} />
+          <Badge>{entry.action}</Badge>{' '}
+          {entry.address
+            ? t('{name} from {address}', { name: nameOf(entry), address: entry.address })
+            : nameOf(entry)}
+          , <Time at={entry.created_at} />
           {entry.workspace_id && (
             <p class="small">
               {rich('Workspace {a}', {
@@ -115,7 +118,7 @@ export function AuditList({ entries }: { entries: readonly OperatorAuditEntry[] 
 function nameOf({ actor: { kind, id }, actor_name }: OperatorAuditEntry): string {
   const name = actor_name ?? id
   if (kind === 'api_key') return t('API key {name}', { name })
-  return name ?? kind
+  return name ?? wordOf(kind)
 }
 
 export default { title: t("Operators' audit log"), Page: Audit }

@@ -22,22 +22,26 @@ function Books() {
             {({ is_offered, state, progress, report, error, started_at }) => (
               <>
                 {!is_offered && (
-                  <p>{t('The host of this console verifies the ledger with svc ledger verify.')}</p>
+                  <p>
+                    {t(
+                      'The program that embeds this console verifies the ledger with svc ledger verify.',
+                    )}
+                  </p>
                 )}
                 {state === 'running' && (
                   <p>
-                    {rich('Verifying {value}', {
-                      value: progress && (
-                        <>
-                          {progress.name}:{' '}
-                          <progress
-                            value={progress.done}
-                            max={progress.total}
-                            aria-label={t('Progress')}
-                          />
-                        </>
-                      ),
-                    })}
+                    {progress
+                      ? rich('Verifying {name}: {progress}', {
+                          name: progress.name,
+                          progress: (
+                            <progress
+                              value={progress.done}
+                              max={progress.total}
+                              aria-label={t('Progress')}
+                            />
+                          ),
+                        })
+                      : t('Verifying…')}
                   </p>
                 )}
                 {error && (
@@ -63,8 +67,8 @@ function Books() {
                     columns={[
                       { name: t('Check'), kind: 'main', value: ({ check }) => check },
                       { name: t('Workspace'), value: (one) => one.workspace_id },
-                      { name: t('Stands'), value: ({ stands }) => stands },
-                      { name: t('Should be'), value: ({ should }) => should },
+                      { name: t('Actual'), value: ({ stands }) => stands },
+                      { name: t('Expected'), value: ({ should }) => should },
                     ]}
                   />
                 )}
@@ -84,13 +88,10 @@ function Books() {
               is_offered ? (
                 <>
                   <p class="small">
-                    {rich('{value} Folder: {dir}. Each backup is verified when it is made.', {
-                      value:
-                        every_ms === null
-                          ? t('No backups are scheduled: set SVC_BACKUP_EVERY.')
-                          : t('Every {number} h', { number: number(every_ms / 3_600_000) }),
-                      dir,
-                    })}
+                    {every_ms === null
+                      ? t('No backups are scheduled: set SVC_BACKUP_EVERY.')
+                      : t('Every {number} h.', { number: number(every_ms / 3_600_000) })}{' '}
+                    {t('Folder: {dir}. Each backup is verified when it is made.', { dir })}
                   </p>
                   {error && (
                     <p>

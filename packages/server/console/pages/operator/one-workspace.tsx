@@ -9,6 +9,7 @@ import { ownApi } from '../../shell/own-api.ts'
 import { randomHex } from '../../shell/random.ts'
 import { go } from '../../shell/router.ts'
 import { t } from '../../shell/text.ts'
+import { wordOf } from '../../shell/words.ts'
 import { PausedCountries } from '../verifications/paused.tsx'
 import { useAct } from './acts.tsx'
 import { AuditList } from './audit.tsx'
@@ -47,12 +48,12 @@ export function OneWorkspace({ id, onChange }: { id: string; onChange(): void })
                 [t('E-mail')]: one.email,
                 [t('Status')]: one.frozen_reason
                   ? t('frozen: {frozen_reason}', { frozen_reason: one.frozen_reason })
-                  : one.status,
+                  : wordOf(one.status),
                 [t('Available')]: <Money credits={one.available} />,
                 [t('Held')]: <Money credits={one.held} />,
                 [t('Spent today')]: <Money credits={one.spent_today} />,
                 [t('Daily limit')]:
-                  one.daily_limit === null ? 'none' : <Money credits={one.daily_limit} />,
+                  one.daily_limit === null ? t('none') : <Money credits={one.daily_limit} />,
                 [t('Credit limit')]: <Money credits={one.credit_limit} />,
               }}
             />
@@ -68,7 +69,7 @@ export function OneWorkspace({ id, onChange }: { id: string; onChange(): void })
                     fields: [['credits', t('Credits')]],
                     run: change(
                       'grant',
-                      t('{name} has the credits', { name: one.name }),
+                      t('{name} got the credits', { name: one.name }),
                       ({ credits }) => ({
                         credits: Number(credits || Number.NaN),
                         id: grant,
@@ -98,7 +99,7 @@ export function OneWorkspace({ id, onChange }: { id: string; onChange(): void })
                     },
                     run: change(
                       'terms',
-                      t('{name} has the limits', { name: one.name }),
+                      t('The limits of {name} are set', { name: one.name }),
                       ({ daily_limit, credit_limit }) => ({
                         daily_limit: daily_limit ? Number(daily_limit) : null,
                         credit_limit: Number(credit_limit),

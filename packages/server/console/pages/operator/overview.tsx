@@ -13,6 +13,7 @@ import {
 } from '../../parts/index.ts'
 import { count, number } from '../../shell/format.ts'
 import { rich, t } from '../../shell/text.ts'
+import { wordOf } from '../../shell/words.ts'
 import { send, usePolled } from './polled.ts'
 import { ProviderTable, since } from './provider-table.tsx'
 
@@ -30,50 +31,47 @@ function Overview() {
               <ul class="acts">
                 {findings.map(({ severity, text }) => (
                   <li key={text}>
-                    <Badge tone={severity === 'problem' ? 'bad' : 'warn'}>{severity}</Badge> {text}
+                    <Badge tone={severity === 'problem' ? 'bad' : 'warn'}>{wordOf(severity)}</Badge>{' '}
+                    {text}
                   </li>
                 ))}
               </ul>
             </section>
             <section class="cards">
               <Figure
-                name="Accepted"
+                name={t('Accepted')}
                 value={rate(rates?.accepted)}
                 note={count(totals.accepted, 'message')}
               />
               <Figure
-                name="Delivered"
+                name={t('Delivered')}
                 value={rate(rates?.delivered)}
                 note={count(totals.delivered, 'message')}
               />
               <Figure
-                name="Failed"
+                name={t('Failed')}
                 value={rate(rates?.failed)}
                 note={count(totals.failed, 'message')}
               />
               <Figure
-                name="Messages due"
+                name={t('Messages due')}
                 value={number(message_queue.due)}
-                note={
-                  <>
-                    {rich('oldest {oldest_due_at}', {
-                      oldest_due_at: since(message_queue.oldest_due_at),
-                    })}
-                  </>
-                }
+                note={rich('the oldest is from {time}', {
+                  time: since(message_queue.oldest_due_at),
+                })}
               />
               <Figure
-                name="Deliveries due"
+                name={t('Deliveries due')}
                 value={number(delivery_queue.due)}
                 note={count(more.webhooks.failing, 'failing webhook')}
               />
               <Figure
-                name="Credits"
+                name={t('Credits')}
                 value={<Money credits={credits.balance - credits.held} />}
                 note={t('available in {workspaces}, {held} held; {frozen} frozen', {
                   workspaces: count(credits.workspaces, 'workspace'),
                   held: number(credits.held),
-                  frozen: number(credits.frozen),
+                  frozen: count(credits.frozen, 'workspace'),
                 })}
               />
             </section>
@@ -155,7 +153,7 @@ function Checks() {
             { name: t('Check'), kind: 'main', value: ({ check }) => check },
             {
               name: t('Level'),
-              value: ({ level }) => <Badge tone={LEVELS[level]}>{level}</Badge>,
+              value: ({ level }) => <Badge tone={LEVELS[level]}>{wordOf(level)}</Badge>,
             },
             {
               name: t('Result'),

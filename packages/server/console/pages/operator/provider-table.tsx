@@ -5,9 +5,9 @@ import { number } from '../../shell/format.ts'
 import { rich, t } from '../../shell/text.ts'
 
 const STATES = {
-  active: ['good', 'active'],
+  active: ['good', t('active')],
   silent: ['bad', t('does not answer')],
-  paused: ['warn', 'paused'],
+  paused: ['warn', t('paused')],
   refused: ['bad', t('refuses its settings')],
 } as const
 
@@ -56,7 +56,7 @@ function Aged({ count, oldest }: { count: number; oldest: string | null }) {
   return (
     <>
       {number(count)}{' '}
-      {oldest && <small>{rich('oldest {oldest}', { oldest: since(oldest) })}</small>}
+      {oldest && <small>{rich('the oldest is from {time}', { time: since(oldest) })}</small>}
     </>
   )
 }

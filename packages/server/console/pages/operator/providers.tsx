@@ -2,6 +2,8 @@ import type { OperatorProvider } from '../../../src/console-api/operator/answers
 import { Badge, Button, Empty, Facts, Loaded, PageHead, Time, toast } from '../../parts/index.ts'
 import { count, number } from '../../shell/format.ts'
 import { rich, t } from '../../shell/text.ts'
+import { wordOf } from '../../shell/words.ts'
+import { channelName } from '../messages/channels.ts'
 import { useAct } from './acts.tsx'
 import { send, usePolled } from './polled.ts'
 import { ProviderTable } from './provider-table.tsx'
@@ -9,10 +11,11 @@ import { ProviderTable } from './provider-table.tsx'
 function Providers() {
   const load = usePolled<{ providers: OperatorProvider[] }>('/providers')
   const { act, dialog } = useAct()
-  const change = (name: string, verb: 'pause' | 'resume', action: string, sender?: string | null) =>
+  const change = (name: string, verb: 'pause' | 'resume', sender?: string | null) => {
+    const shown = { name: sender ?? name }
     act({
-      title: `${action} ${sender ?? name}`,
-      action,
+      title: verb === 'pause' ? t('Pause {name}', shown) : t('Resume {name}', shown),
+      action: verb === 'pause' ? t('Pause') : t('Resume'),
       text: verb === 'pause' ? t('Its messages wait, or another provider sends them.') : undefined,
       async run({ reason }) {
         await send(`/providers/${encodeURIComponent(name)}/${verb}`, {
@@ -20,9 +23,10 @@ function Providers() {
           ...(sender && { sender }),
         })
         load.reload()
-        return `${sender ?? name} ${verb === 'pause' ? 'is paused' : 'sends again'}`
+        return verb === 'pause' ? t('{name} is paused', shown) : t('{name} sends again', shown)
       },
     })
+  }
   async function test(name: string) {
     const path = `/providers/${encodeURIComponent(name)}/check`
     const { type, text } = await send<{ type: string; text: string | null }>(path)
@@ -56,11 +60,9 @@ function Providers() {
                     <>
                       <Button onClick={() => test(name)}>{t('Test')}</Button>
                       {state === 'paused' || state === 'refused' ? (
-                        <Button onClick={() => change(name, 'resume', t('Resume'))}>
-                          {t('Resume')}
-                        </Button>
+                        <Button onClick={() => change(name, 'resume')}>{t('Resume')}</Button>
                       ) : (
-                        <Button kind="danger" onClick={() => change(name, 'pause', t('Pause'))}>
+                        <Button kind="danger" onClick={() => change(name, 'pause')}>
                           {t('Pause')}
                         </Button>
                       )}
@@ -75,16 +77,16 @@ function Providers() {
                 <Facts
                   of={{
                     [t('Type')]: type,
-                    [t('Channels')]: channels.join(', ') || null,
+                    [t('Channels')]: channels.map(channelName).join(', ') || null,
                     [t('Limit')]:
                       more.messages_per_second &&
                       t('{messages_per_second} per second', {
                         messages_per_second: count(more.messages_per_second, 'message'),
                       }),
                     [t('Outcomes')]: t(
-                      '{accepted}, {rejected} rejected, {retried} retried, {unknown} unknown',
+                      '{accepted} accepted, {rejected} rejected, {retried} retried, {unknown} unknown',
                       {
-                        accepted: count(recent.accepted, 'accepted', 'accepted'),
+                        accepted: number(recent.accepted),
                         rejected: number(recent.rejected),
                         retried: number(recent.retried),
                         unknown: number(recent.unknown),
@@ -97,19 +99,18 @@ function Providers() {
                       </>
                     ),
                     [t('Connections')]:
-                      connections.map((one) => `${one.name} ${one.state}`).join(', ') || null,
+                      connections.map((one) => `${one.name} ${wordOf(one.state)}`).join(', ') ||
+                      null,
                   }}
                 />
                 {pauses.map(({ sender, code, reason, retry_at, created_at }) => (
                   <p key={sender}>
                     <Badge tone="warn">{sender ?? t('paused')}</Badge> {code} {reason} (
                     <Time at={created_at} />
-                    {retry_at && <>{rich(', next try {time}', { time: <Time at={retry_at} /> })}</>}
+                    {retry_at && <>, {rich('next try {time}', { time: <Time at={retry_at} /> })}</>}
                     ){' '}
                     {sender && (
-                      <Button onClick={() => change(name, 'resume', t('Resume'), sender)}>
-                        {t('Resume')}
-                      </Button>
+                      <Button onClick={() => change(name, 'resume', sender)}>{t('Resume')}</Button>
                     )}
                   </p>
                 ))}

@@ -14,6 +14,7 @@ import {
 import { number } from '../../shell/format.ts'
 import { query, setQuery } from '../../shell/router.ts'
 import { t } from '../../shell/text.ts'
+import { wordOf } from '../../shell/words.ts'
 import { useAct } from './acts.tsx'
 import { send, usePolled } from './polled.ts'
 
@@ -31,7 +32,7 @@ function resultOf(one: OperatorPurchase): string {
   if (one.status === 'paid') {
     return t('The review ended: the purchase is paid, and its credits are booked.')
   }
-  return t('The review ended: the purchase is {status}.', { status: one.status })
+  return t('The review ended: the purchase is {status}.', { status: wordOf(one.status) })
 }
 
 function Purchases() {
@@ -63,7 +64,7 @@ function Purchases() {
         load.reload()
         return isReviewed
           ? resultOf(purchase)
-          : t('The purchase is {status}.', { status: purchase.status })
+          : t('The purchase is {status}.', { status: wordOf(purchase.status) })
       },
     })
   }

@@ -4,6 +4,7 @@ import { Button, confirm, Empty, Loaded, PageHead, Table, Time, toast } from '..
 import { count, number } from '../../shell/format.ts'
 import { query, setQuery } from '../../shell/router.ts'
 import { t } from '../../shell/text.ts'
+import { channelName } from '../messages/channels.ts'
 import { useAct } from './acts.tsx'
 import { send, usePolled } from './polled.ts'
 import { since } from './provider-table.tsx'
@@ -32,7 +33,7 @@ function Queues() {
       title: t('Pause all sending and delivering'),
       action: t('Pause all'),
       text: t(
-        'Requests are still accepted; their messages wait. This server begins no call any more, other servers none after five seconds; calls that have begun end within a minute, and count as leased.',
+        'Requests are still accepted; their messages wait. This server begins no call any more, other servers none after five seconds; calls that have begun end within a minute, and count as in progress.',
       ),
       async run({ reason }) {
         await send('/dispatch/pause', { reason })
@@ -78,7 +79,7 @@ function Queues() {
                       keyOf={({ workspace_id, channel }) => workspace_id + channel}
                       columns={[
                         { name: t('Workspace'), kind: 'main', value: (one) => one.workspace_id },
-                        { name: t('Channel'), value: (one) => one.channel },
+                        { name: t('Channel'), value: (one) => channelName(one.channel) },
                         { name: t('Messages'), kind: 'number', value: (one) => number(one.count) },
                         { name: t('Oldest'), value: (one) => <Time at={one.oldest_at} /> },
                       ]}
@@ -122,15 +123,15 @@ function Queues() {
             <Table
               label={t('Queues')}
               rows={[
-                { name: 'Messages', ...messages },
-                { name: 'Deliveries', ...deliveries },
+                { name: t('Messages'), ...messages },
+                { name: t('Deliveries'), ...deliveries },
               ]}
               keyOf={({ name }) => name}
               columns={[
                 { name: t('Queue'), kind: 'main', value: ({ name }) => name },
                 { name: t('Due'), kind: 'number', value: ({ due }) => number(due) },
                 { name: t('Next due'), value: (one) => since(one.first_due_at) },
-                { name: t('Leased'), kind: 'number', value: ({ leased }) => number(leased) },
+                { name: t('In progress'), kind: 'number', value: ({ leased }) => number(leased) },
                 {
                   name: t('Scheduled or retried later'),
                   kind: 'number',

@@ -15,6 +15,7 @@ import { ownApi } from '../../shell/own-api.ts'
 import { query, setQuery } from '../../shell/router.ts'
 import { operator } from '../../shell/session.ts'
 import { t } from '../../shell/text.ts'
+import { wordOf } from '../../shell/words.ts'
 
 function Settings() {
   const search = query.value.get('search') ?? ''
@@ -39,7 +40,10 @@ function Settings() {
       <Loaded of={load}>
         {({ settings }) =>
           settings === null || settings.length === 0 ? (
-            <Empty icon="settings" title={t('The host of this console has the settings')} />
+            <Empty
+              icon="settings"
+              title={t('The program that embeds this console has the settings')}
+            />
           ) : (
             <Table
               label={t('Settings')}
@@ -62,7 +66,7 @@ function Settings() {
                 {
                   name: t('From'),
                   value: ({ source }) => (
-                    <Badge tone={source === 'default' ? 'plain' : 'good'}>{source}</Badge>
+                    <Badge tone={source === 'default' ? 'plain' : 'good'}>{wordOf(source)}</Badge>
                   ),
                 },
               ]}

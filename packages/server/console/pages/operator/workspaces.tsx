@@ -5,6 +5,7 @@ import { ownApi } from '../../shell/own-api.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { query, setQuery } from '../../shell/router.ts'
 import { t } from '../../shell/text.ts'
+import { wordOf } from '../../shell/words.ts'
 import { OneWorkspace } from './one-workspace.tsx'
 
 function Workspaces({ params: { id } }: PageProps) {
@@ -42,7 +43,7 @@ function Workspaces({ params: { id } }: PageProps) {
           {
             name: t('Status'),
             value: ({ status }) => (
-              <Badge tone={status === 'active' ? 'good' : 'bad'}>{status}</Badge>
+              <Badge tone={status === 'active' ? 'good' : 'bad'}>{wordOf(status)}</Badge>
             ),
           },
           {

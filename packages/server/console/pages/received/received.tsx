@@ -6,7 +6,7 @@ import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { hrefOf, query } from '../../shell/router.ts'
-import { rich, t } from '../../shell/text.ts'
+import { t } from '../../shell/text.ts'
 import { channelName } from '../messages/channels.ts'
 import { Thread } from './thread.tsx'
 
@@ -83,7 +83,7 @@ function Received({ params: { channel, address } }: PageProps) {
                 />
               ) : (
                 <p class="hint muted">
-                  {rich('{icon} Choose a conversation', { icon: <Icon name="received" /> })}
+                  <Icon name="received" /> {t('Choose a conversation')}
                 </p>
               )}
             </div>

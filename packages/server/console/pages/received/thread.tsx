@@ -17,6 +17,7 @@ import { ownApi } from '../../shell/own-api.ts'
 import { hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 import { t } from '../../shell/text.ts'
+import { wordOf } from '../../shell/words.ts'
 import { statusOf } from '../messages/schedule.ts'
 
 const SHOWN = 100
@@ -76,7 +77,7 @@ export function Thread({
     if (list) list.scrollTop = list.scrollHeight
   }, [last])
   return (
-    <section class="thread" aria-label={t('Conversation with {value}', { value: name ?? address })}>
+    <section class="thread" aria-label={t('Conversation with {name}', { name: name ?? address })}>
       <header>
         <LinkButton kind="quiet" icon="left" to={`/received${location.search}`}>
           <span class="unseen">{t('All conversations')}</span>
@@ -139,7 +140,7 @@ function Got({ content: { text, media }, created_at, keyword }: ReceivedMessage)
         ),
       )}
       <small>
-        <Time at={created_at} /> {keyword && t('· acted on as {keyword}', { keyword })}
+        <Time at={created_at} /> {keyword && `· ${t('acted on as {keyword}', { keyword })}`}
       </small>
     </div>
   )
@@ -190,7 +191,7 @@ function Reply({
           const parts = one?.segments ? `${count(one.segments, 'segment')}, ` : ''
           setCost(
             why
-              ? t('Would be refused: {value}', { value: why.replaceAll('_', ' ') })
+              ? t('Would be refused: {reason}', { reason: wordOf(why) })
               : parts + credits(credits_needed),
           )
         },

@@ -6,7 +6,7 @@ import type { Load } from '../../shell/load.ts'
 import { may } from '../../shell/session.ts'
 import { rich, t } from '../../shell/text.ts'
 import { timeZone } from '../messages/schedule.ts'
-import { DAYS, exampleOf, ruleWords } from './quiet-words.ts'
+import { DAYS, dayName, exampleOf, ruleWords } from './quiet-words.ts'
 
 const CATEGORIES = [
   ['marketing', t('Marketing')],
@@ -54,8 +54,8 @@ export function QuietHoursCard({
       {rules.length > 0 && (
         <p class="small">
           {rich(
-            'All times are those of the recipient: the attribute time_zone of the contact, else the country of the number if it has one zone, else {value}. One-time codes never wait.',
-            { value: zone || t('UTC') },
+            'All times are those of the recipient: the attribute time_zone of the contact, else the country of the number if it has one zone, else {zone}. One-time codes never wait.',
+            { zone: zone || 'UTC' },
           )}
         </p>
       )}
@@ -82,7 +82,7 @@ export function QuietHoursCard({
             <Rule
               key={i}
               rule={rule}
-              label={t('Quiet hours {value}', { value: i + 1 })}
+              label={t('Quiet hours {number}', { number: i + 1 })}
               errorOf={(name) => fieldError(error, `quiet_hours.${i}.${name}`)}
               onChange={(next) => setRules(rules.map((one, at) => (at === i ? next : one)))}
               onRemove={() => setRules(rules.filter((_, at) => at !== i))}
@@ -134,7 +134,7 @@ function Rule({
     error: errorOf(name),
     onInput: (value: string) => onChange({ ...rule, [name]: value }),
   })
-  const all = DAYS.map(([day]) => day)
+  const all = [...DAYS]
   return (
     <fieldset class="form rule" aria-label={label}>
       <div class="variable">
@@ -156,7 +156,7 @@ function Rule({
       />
       <Checks
         label={t('Begins on')}
-        options={DAYS.map(([day, name]) => [day, name.slice(0, 3)])}
+        options={DAYS.map((day, i) => [day, dayName(i, 'short')])}
         chosen={rule.days ?? all}
         error={errorOf('days')}
         onChange={(chosen) => {

@@ -1,16 +1,16 @@
 import type { QuietHours } from '@svc/client'
 import { LOCALE, t } from '../../shell/text.ts'
 
-/** The days of a week, in its order, and their names. */
-export const DAYS = [
-  ['mon', t('Monday')],
-  ['tue', t('Tuesday')],
-  ['wed', t('Wednesday')],
-  ['thu', t('Thursday')],
-  ['fri', t('Friday')],
-  ['sat', t('Saturday')],
-  ['sun', t('Sunday')],
-] as const
+/** The days of a week, in its order. */
+export const DAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
+
+/** The name of a day by its place in the week. */
+export function dayName(place: number, weekday: 'long' | 'short' = 'long'): string {
+  // 2024 began on a Monday.
+  return new Intl.DateTimeFormat(LOCALE, { weekday, timeZone: 'UTC' }).format(
+    Date.UTC(2024, 0, 1 + place),
+  )
+}
 
 const DAY = 24 * 60
 const WEEK = 7 * DAY
@@ -22,21 +22,25 @@ const LIST = new Intl.ListFormat(LOCALE)
 /** What a rule does, such as `Marketing messages wait from 21:00 to 08:00 on the next day, every day.` */
 export function ruleWords({ category, start, end, days }: QuietHours): string {
   const { length } = spanOf({ start, end })
-  const isOvernight = minutesOf(start) + length > DAY
-  const window =
-    length === DAY && start === '00:00'
-      ? 'all day'
-      : t('from {start} to {value}{value2}', {
-          start,
-          value: length + minutesOf(start) === DAY ? 'midnight' : end,
-          value2: isOvernight ? t(' on the next day') : '',
-        })
-  return t('{category} messages wait {window}, {value}{days}.', {
-    category: nameOf(category),
-    window,
-    value: isOvernight && days ? t('beginning on ') : days ? t('on ') : '',
-    days: dayWords(days),
-  })
+  const isMarketing = category === 'marketing'
+  const begin = minutesOf(start)
+  const isOvernight = begin + length > DAY
+  const window = windowWords(begin, length, { start, end })
+  const when = `${window}, ${dayWords(days, isOvernight)}`
+  return isMarketing
+    ? t('Marketing messages wait {when}.', { when })
+    : t('Transactional messages wait {when}.', { when })
+}
+
+function windowWords(
+  begin: number,
+  length: number,
+  { start, end }: Record<string, string>,
+): string {
+  if (length === DAY && begin === 0) return t('all day')
+  if (begin + length > DAY) return t('from {start} to {end} on the next day', { start, end })
+  if (begin + length === DAY) return t('from {start} to midnight', { start })
+  return t('from {start} to {end}', { start, end })
 }
 
 /**
@@ -50,34 +54,34 @@ export function exampleOf(rules: readonly QuietHours[], category: QuietHours['ca
   const quiet = new Uint8Array(WEEK)
   for (const one of mine) {
     const { begin, length } = spanOf(one)
-    for (const [i, [day]] of DAYS.entries()) {
+    for (const [i, day] of DAYS.entries()) {
       if (one.days && !one.days.includes(day)) continue
       for (let minute = 0; minute < length; minute++) quiet[(i * DAY + begin + minute) % WEEK] = 1
     }
   }
   const { begin, length } = spanOf(first)
-  const day = DAYS.findIndex(([id]) => (first.days ?? ['mon']).includes(id))
+  const day = DAYS.findIndex((id) => (first.days ?? ['mon']).includes(id))
   const due = day * DAY + begin + Math.min(EXAMPLE_AFTER, length >> 1)
   let sent = due
   while (quiet[sent % WEEK] === 1 && sent < due + WEEK) sent++
   if (sent === due + WEEK) return null
-  return t('A {value} message that is due on {due} is sent on {sent}.', {
-    value: nameOf(category).toLowerCase(),
-    due: clock(due),
-    sent: clock(sent),
-  })
+  const times = { due: clock(due), sent: clock(sent) }
+  return category === 'marketing'
+    ? t('A marketing message that is due on {due} is sent on {sent}.', times)
+    : t('A transactional message that is due on {due} is sent on {sent}.', times)
 }
 
-const nameOf = (category: string) =>
-  category === 'marketing' ? t('Marketing') : t('Transactional')
-
-function dayWords(days: QuietHours['days']): string {
-  const chosen = DAYS.filter(([id]) => days?.includes(id) ?? true)
-  if (chosen.length === DAYS.length) return 'every day'
-  const first = DAYS.indexOf(chosen[0] as (typeof DAYS)[number])
-  const isRow = chosen.length > 2 && DAYS[first + chosen.length - 1] === chosen.at(-1)
-  if (isRow) return t('{value} to {value2}', { value: chosen[0]?.[1], value2: chosen.at(-1)?.[1] })
-  return LIST.format(chosen.map(([, name]) => name))
+/** The days on which a window begins. */
+function dayWords(chosen: QuietHours['days'], isOvernight: boolean): string {
+  const places = [...DAYS.keys()].filter((place) => chosen?.includes(DAYS[place] ?? 'mon') ?? true)
+  if (places.length === DAYS.length) return t('every day')
+  const [first = 0] = places
+  const last = places.at(-1) ?? first
+  const days =
+    places.length > 2 && last - first === places.length - 1
+      ? t('{first} to {last}', { first: dayName(first), last: dayName(last) })
+      : LIST.format(places.map((place) => dayName(place)))
+  return isOvernight ? t('beginning on {days}', { days }) : t('on {days}', { days })
 }
 
 /** The first minute of a window in its day, and its length. An end that is not after the start is on the next day. */
@@ -91,9 +95,6 @@ const minutesOf = (time: string) => Number(time.slice(0, 2)) * 60 + Number(time.
 function clock(minute: number): string {
   const at = minute % WEEK
   const two = (n: number) => String(Math.floor(n)).padStart(2, '0')
-  return t('{value} at {two}:{two2}', {
-    value: DAYS[Math.floor(at / DAY)]?.[1],
-    two: two((at % DAY) / 60),
-    two2: two(at % 60),
-  })
+  const time = `${two((at % DAY) / 60)}:${two(at % 60)}`
+  return t('{day} at {time}', { day: dayName(Math.floor(at / DAY)), time })
 }

@@ -29,6 +29,7 @@ import { ownApi } from '../../shell/own-api.ts'
 import { query, setQuery } from '../../shell/router.ts'
 import { loadSession, may, session, signOut } from '../../shell/session.ts'
 import { t } from '../../shell/text.ts'
+import { wordOf } from '../../shell/words.ts'
 import { QuietHoursCard } from './quiet-hours.tsx'
 
 const TABS = [
@@ -86,7 +87,7 @@ function WorkspaceSettings() {
                 [t('Created')]: <Time at={workspace.created_at} exact />,
                 [t('Daily limit')]: spending.data ? (
                   spending.data.daily_limit === null ? (
-                    'none'
+                    t('none')
                   ) : (
                     <Money credits={spending.data.daily_limit} />
                   )
@@ -174,13 +175,16 @@ function Endings({ workspace, account }: { workspace: Workspace; account: Load<W
   if (!may('bill')) {
     return (
       <Facts
-        of={{ [t('Postal address')]: address || 'none', [t('SMS opt-out')]: optOut || 'none' }}
+        of={{
+          [t('Postal address')]: address || t('none'),
+          [t('SMS opt-out')]: optOut || t('none'),
+        }}
       />
     )
   }
   return (
     <Form
-      action={t('Save endings')}
+      action={t('Save closing texts')}
       onSubmit={async () => {
         const endings = {
           postal_address: address.trim() || null,
@@ -250,7 +254,7 @@ function You() {
           of={{
             [t('Name')]: isOwn ? null : user?.name,
             [t('E-mail')]: user?.email,
-            [t('Role')]: session.value?.role,
+            [t('Role')]: session.value && wordOf(session.value.role),
             [t('Id')]: <Copy value={user?.id ?? ''} />,
           }}
         />
@@ -293,7 +297,7 @@ const SESSIONS: readonly Column<Session>[] = [
       </>
     ),
   },
-  { name: t('Network'), value: ({ network }) => network ?? 'unknown' },
+  { name: t('Network'), value: ({ network }) => network ?? t('unknown') },
   { name: t('Began'), value: ({ created_at }) => <Time at={created_at} /> },
   { name: t('Last seen'), value: ({ last_seen_at }) => <Time at={last_seen_at} /> },
 ]
@@ -338,9 +342,9 @@ function Sessions() {
           text={
             ending === 'all'
               ? t('You sign in again in every browser, in this one too. API keys stay valid.')
-              : t('{agent}, network {value}.', {
+              : t('{agent}, network {network}.', {
                   agent: browserOf(ending.agent),
-                  value: ending.network ?? 'unknown',
+                  network: ending.network ?? t('unknown'),
                 })
           }
           action={ending === 'all' ? t('End all') : t('End')}
@@ -363,7 +367,7 @@ function Sessions() {
 
 const LINKS: readonly Column<SignInLink>[] = [
   { name: t('Provider'), kind: 'main', value: ({ issuer }) => issuer },
-  { name: t('Person there'), value: ({ subject }) => subject },
+  { name: t('Person at the provider'), value: ({ subject }) => subject },
   { name: t('Since'), value: ({ created_at }) => <Time at={created_at} exact /> },
 ]
 

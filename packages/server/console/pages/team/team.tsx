@@ -19,6 +19,7 @@ import { api, fieldError } from '../../shell/api.ts'
 import { type Load, useLoad } from '../../shell/load.ts'
 import { chooseWorkspace, loadSession, may, session } from '../../shell/session.ts'
 import { t } from '../../shell/text.ts'
+import { wordOf } from '../../shell/words.ts'
 
 type Role = Invitation['role']
 
@@ -108,7 +109,7 @@ function columnsOf(members: Load<unknown>): Column<Member>[] {
   async function change(member: Member, role: string) {
     try {
       await api.members.update(member.id, { role: role as Role })
-      toast(t('{email} is {role} now', { email: member.email, role }))
+      toast(t('{email} is {role} now', { email: member.email, role: wordOf(role) }))
     } finally {
       members.reload()
     }
@@ -138,7 +139,7 @@ function columnsOf(members: Load<unknown>): Column<Member>[] {
             }
           />
         ) : (
-          one.role
+          wordOf(one.role)
         ),
     },
     { name: t('Since'), value: ({ created_at }) => <Time at={created_at} /> },
@@ -160,9 +161,9 @@ function Actions({
   async function remove() {
     const isConfirmed = await confirm({
       title: isMe(one) ? t('Leave the workspace?') : t('Remove {email}?', { email: one.email }),
-      text: t('{value} access at once, in all sessions. API keys stay valid.', {
-        value: isMe(one) ? t('You lose') : t('The person loses'),
-      }),
+      text: isMe(one)
+        ? t('You lose access at once, in all sessions. API keys stay valid.')
+        : t('The person loses access at once, in all sessions. API keys stay valid.'),
       action: isMe(one) ? t('Leave') : t('Remove'),
       danger: true,
     })
@@ -190,7 +191,7 @@ function Actions({
 
 const INVITATIONS: readonly Column<Invitation>[] = [
   { name: t('E-mail'), kind: 'main', value: ({ email }) => email },
-  { name: t('Role'), value: ({ role }) => role },
+  { name: t('Role'), value: ({ role }) => wordOf(role) },
   { name: t('Valid until'), value: ({ expires_at }) => <Time at={expires_at} /> },
 ]
 

@@ -1,6 +1,7 @@
 import type { Template, TemplatesCreateBody, TemplateVersion } from '@svc/client'
 import { session } from '../../shell/session.ts'
 import { t } from '../../shell/text.ts'
+import { wordOf } from '../../shell/words.ts'
 import { type Fault, filled, objectIn } from '../compose/draft.ts'
 import { type Channel, channelName } from '../messages/channels.ts'
 import type { AnyContent } from '../messages/content.tsx'
@@ -117,7 +118,7 @@ function filledIn(fields: object): object {
 function variantOf(one: EditedVariant, path: string, faults: Fault[]) {
   const { channel, locale, subject, html, text, layout, preview_text } = one
   const content = {
-    ...objectIn(one.more, t('{path}.more', { path }), faults),
+    ...objectIn(one.more, `${path}.more`, faults),
     ...filled({ subject, html, text, layout, preview_text }),
   }
   return { channel, locale, content }
@@ -172,11 +173,15 @@ export const isSame = (one: unknown, other: unknown) =>
 export function linesOf({ variables, variants, ...one }: Edited): string[] {
   return [
     ...(one.description ? [t('Description: {description}', { description: one.description })] : []),
-    t('Category: {category}', { category: one.category }),
+    t('Category: {category}', { category: wordOf(one.category) }),
     t('Default language: {default_locale}', { default_locale: one.default_locale }),
     ...variables.map((each) => {
       const { name, type, ...rest } = variableOf(each)
-      return t('Variable {name} ({type}) {rest}', { name, type, rest: JSON.stringify(rest) })
+      return t('Variable {name} ({type}) {rest}', {
+        name,
+        type: wordOf(type),
+        rest: JSON.stringify(rest),
+      })
     }),
     ...variants.flatMap(({ channel, locale, subject, html, text, layout, preview_text, more }) => [
       t('{channel} in {locale}', { channel: channelName(channel), locale }),

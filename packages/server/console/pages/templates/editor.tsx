@@ -16,7 +16,7 @@ import {
 import { api, fieldError } from '../../shell/api.ts'
 import { go } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
-import { rich, t } from '../../shell/text.ts'
+import { t } from '../../shell/text.ts'
 import {
   type Edited,
   type EditedVariant,
@@ -193,7 +193,7 @@ export function Editor({
             <span class="tags">
               <TemplateState {...template} />
               {template.version !== null && (
-                <Badge>{rich('version {version}', { version: template.version })}</Badge>
+                <Badge>{t('version {version}', { version: template.version })}</Badge>
               )}
             </span>
           )

@@ -96,8 +96,8 @@ export function Preview({ preview, variant }: { preview: Previewed; variant: Edi
           <div aria-live="polite">
             {data.missing.length > 0 && (
               <p class="tags">
-                {rich('No value for {value}', {
-                  value: data.missing.map((name) => (
+                {rich('No value for {names}', {
+                  names: data.missing.map((name) => (
                     <Badge key={name} tone="warn">
                       {name}
                     </Badge>
@@ -239,10 +239,9 @@ function SendTest({
             required
             hint={
               <>
-                {rich('The text as the preview shows it. {value}{sandboxhint}', {
-                  value: mode.value !== 'test' && t('It costs as much as any message.'),
-                  sandboxhint: <SandboxHint channel={channel} />,
-                })}
+                {t('The text as the preview shows it.')}{' '}
+                {mode.value !== 'test' && t('It costs as much as any message.')}
+                <SandboxHint channel={channel} />
               </>
             }
             error={fieldError(error, 'to')}

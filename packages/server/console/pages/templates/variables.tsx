@@ -1,6 +1,6 @@
 import { Badge, Button, Select, TextInput } from '../../parts/index.ts'
 import { fieldError } from '../../shell/api.ts'
-import { rich, t } from '../../shell/text.ts'
+import { t } from '../../shell/text.ts'
 import { type Edited, type EditedVariable, named, TYPES } from './edited.ts'
 import { type Previewed, plain } from './preview.tsx'
 
@@ -28,6 +28,7 @@ export function Variables({
   const missing = preview.data?.missing ?? []
   const declared = new Set(variables.map(({ name }) => name.trim()))
   const unknown = missing.filter((name) => !declared.has(name))
+  const names = unknown.slice(0, 3).join(', ')
   const sent = named(variables)
   const add = (names: readonly string[]) =>
     set({
@@ -63,7 +64,7 @@ export function Variables({
           <section
             class="variable"
             key={i}
-            aria-label={t('Variable {value}', { value: one.name || i + 1 })}
+            aria-label={t('Variable {name}', { name: one.name || i + 1 })}
           >
             <TextInput label={t('Name')} autofocus={one.name === ''} {...field('name')} />
             <Select label={t('Type')} options={TYPES} {...field('type')} />
@@ -99,10 +100,9 @@ export function Variables({
           </Button>
           {unknown.length > 0 && (
             <Button icon="plus" onClick={() => add(unknown)}>
-              {rich('Declare {value}{value2}', {
-                value: unknown.slice(0, 3).join(', '),
-                value2: unknown.length > 3 && t(' and {value} more', { value: unknown.length - 3 }),
-              })}
+              {unknown.length > 3
+                ? t('Declare {names} and {number} more', { names, number: unknown.length - 3 })
+                : t('Declare {names}', { names })}
             </Button>
           )}
         </div>

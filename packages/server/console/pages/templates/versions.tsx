@@ -14,7 +14,7 @@ import { api } from '../../shell/api.ts'
 import { useLoad } from '../../shell/load.ts'
 import { query } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
-import { rich, t } from '../../shell/text.ts'
+import { t } from '../../shell/text.ts'
 import { type Edited, editedOf, linesOf } from './edited.ts'
 
 /** The versions of a template: each can be compared with the draft, and published again. */
@@ -39,10 +39,8 @@ export function Versions({
       kind: 'main',
       value: ({ version }) => (
         <>
-          {rich('Version {version} {value}', {
-            version,
-            value: version === latest && <Badge tone="good">{t('in use')}</Badge>,
-          })}
+          {t('Version {version}', { version })}{' '}
+          {version === latest && <Badge tone="good">{t('in use')}</Badge>}
         </>
       ),
     },
@@ -65,7 +63,7 @@ export function Versions({
       />
       {chosen !== undefined && (
         <Compare
-          title={t('Version {chosen}', { chosen })}
+          title={t('Version {version}', { version: chosen })}
           text={
             chosen === latest
               ? t(

@@ -4,6 +4,7 @@ import {
   Badge,
   Empty,
   Facts,
+  Icon,
   LinkButton,
   Loaded,
   PageHead,
@@ -12,12 +13,14 @@ import {
   Tabs,
   Time,
 } from '../../parts/index.ts'
+import { count, number } from '../../shell/format.ts'
 import { useLiveReload } from '../../shell/live.ts'
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { hrefOf, query, setQuery } from '../../shell/router.ts'
-import { rich, t } from '../../shell/text.ts'
+import { t } from '../../shell/text.ts'
+import { wordOf } from '../../shell/words.ts'
 import { addressOf, useToolEvents } from './live.ts'
 
 function Mails({ params }: PageProps) {
@@ -60,7 +63,7 @@ function Mails({ params }: PageProps) {
                 />
                 <List mails={found} current={params.id} />
                 <p class="unseen" role="status">
-                  {t('{length} mails', { length: mails.length })}
+                  {count(mails.length, 'mail')}
                 </p>
               </div>
               {params.id ? (
@@ -89,11 +92,7 @@ function List({ mails, current }: { mails: readonly CapturedMail[]; current: str
             <strong>{subject || t('(no subject)')}</strong>
             <span>{to}</span>
             <small>
-              {from === 'service' ? (
-                <Badge>{state.replaceAll('_', ' ')}</Badge>
-              ) : (
-                <StatusBadge status={state} />
-              )}{' '}
+              {from === 'service' ? <Badge>{wordOf(state)}</Badge> : <StatusBadge status={state} />}{' '}
               <Time at={at} />
             </small>
           </a>
@@ -108,7 +107,7 @@ function Mail({ id }: { id: string }) {
   return (
     <section class="split-detail card" aria-label={t('Mail')}>
       <a class="split-back" href={hrefOf(`/tools/mails${location.search}`)}>
-        {t('← All mails')}
+        <Icon name="left" /> {t('All mails')}
       </a>
       <Loaded of={load}>{(mail) => <MailView mail={mail} />}</Loaded>
     </section>
@@ -148,7 +147,7 @@ function MailView({ mail }: { mail: WholeMail }) {
               <a href={addressOf(`/mails/${id}/attachments/${i}`)} download={name}>
                 {name}
               </a>{' '}
-              <small>{rich('{value} kB', { value: Math.ceil(bytes / 1000) })}</small>
+              <small>{t('{size} kB', { size: number(Math.ceil(bytes / 1000)) })}</small>
             </li>
           ))}
         </ul>

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { PhoneItem } from '../../../src/dev/dev-answers.ts'
 import { Button, ErrorBox, Loaded, PageHead, Select, TextInput, Time } from '../../parts/index.ts'
 import { api } from '../../shell/api.ts'
+import { count } from '../../shell/format.ts'
 import { useLiveReload } from '../../shell/live.ts'
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
@@ -9,6 +10,7 @@ import type { PageProps } from '../../shell/page.ts'
 import { go, hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 import { rich, t } from '../../shell/text.ts'
+import { wordOf } from '../../shell/words.ts'
 import { RECIPIENTS } from './recipients.ts'
 
 const SANDBOX = RECIPIENTS.filter(([address]) => !address.includes('@'))
@@ -57,8 +59,12 @@ function OnePhone({ number }: { number: string }) {
       <div class="split phones">
         <div class="split-list">
           <NumberForm />
-          <Numbers name="Recent numbers" numbers={numbers.map((one) => [one])} current={number} />
-          <Numbers name="Sandbox numbers" numbers={SANDBOX} current={number} />
+          <Numbers
+            name={t('Recent numbers')}
+            numbers={numbers.map((one) => [one])}
+            current={number}
+          />
+          <Numbers name={t('Sandbox numbers')} numbers={SANDBOX} current={number} />
         </div>
         <section class="handset" aria-label={t('Phone {number}', { number })}>
           <header>{number}</header>
@@ -87,7 +93,7 @@ function NumberForm() {
       }}
     >
       <TextInput
-        label={t('Number')}
+        label={t('Phone number')}
         type="tel"
         placeholder="+14155550100"
         value={typed}
@@ -146,7 +152,7 @@ function Talk({ items }: { items: readonly PhoneItem[] }) {
   )
 }
 
-const CHANNELS = { sms: 'SMS', whatsapp: t('WhatsApp'), voice: t('Call'), email: 'E-mail' }
+const CHANNELS = { sms: 'SMS', whatsapp: t('WhatsApp'), voice: t('Call'), email: t('E-mail') }
 
 /** The states that are no fault; others are codes of errors. */
 const STATUSES = /^(?:queued|sent|delivered|read|canceled)$/
@@ -155,7 +161,7 @@ function Bubble({ item }: { item: PhoneItem }) {
   const { id, from, at, channel, state, title, parts, encoding, non_gsm_characters: others } = item
   const facts = [
     CHANNELS[channel],
-    parts.length > 1 && t('{length} segments', { length: parts.length }),
+    parts.length > 1 && count(parts.length, 'segment'),
     encoding === 'UCS-2' && encoding,
   ]
   const text = facts.filter(Boolean).join(' · ')
@@ -175,7 +181,7 @@ function Bubble({ item }: { item: PhoneItem }) {
         {state && (
           <>
             {' · '}
-            <span class={STATUSES.test(state) ? '' : 'bad'}>{state}</span>
+            <span class={STATUSES.test(state) ? '' : 'bad'}>{wordOf(state)}</span>
           </>
         )}{' '}
         <Time at={at} />

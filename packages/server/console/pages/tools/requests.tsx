@@ -36,7 +36,7 @@ const COLUMNS: readonly Column<RequestLine>[] = [
     ),
   },
   { name: t('Duration'), kind: 'number', value: ({ duration_ms }) => duration(duration_ms) },
-  { name: t('Key'), value: ({ key }) => key ?? 'none' },
+  { name: t('Key'), value: ({ key }) => key ?? t('none') },
   { name: t('Time'), value: ({ at }) => <Time at={at} /> },
 ]
 
@@ -83,7 +83,7 @@ function Requests({ params }: PageProps) {
       <PageHead
         title={t('Requests')}
         text={t(
-          'The last 500 requests to the API and its doors, in memory. Keys, passwords and tokens are masked.',
+          'The last 500 requests to the API and its compatible APIs, in memory. Keys, passwords and tokens are masked.',
         )}
       />
       <div class="filters">
@@ -163,7 +163,7 @@ function Details({ id, onClose }: { id: string; onClose(): void }) {
                 [t('Status')]: <Status status={one.status} />,
                 [t('Error')]: one.error,
                 [t('Duration')]: t('{duration_ms} ms', { duration_ms: one.duration_ms }),
-                [t('Key')]: one.key ?? 'none',
+                [t('Key')]: one.key ?? t('none'),
                 [t('Request id')]: <Copy value={one.request_id} />,
                 [t('Time')]: <Time at={one.at} exact />,
               }}

@@ -19,7 +19,7 @@ import { number } from '../../shell/format.ts'
 import { useLiveReload } from '../../shell/live.ts'
 import { useLoad } from '../../shell/load.ts'
 import { may } from '../../shell/session.ts'
-import { rich, t } from '../../shell/text.ts'
+import { t } from '../../shell/text.ts'
 import { channelName } from '../messages/channels.ts'
 
 type Sent = CodeVerification['messages'][number]
@@ -128,15 +128,15 @@ function VerificationFacts(one: CodeVerification) {
         [t('Sent again at the earliest')]: isPending && <Time at={one.next_send_at} exact />,
         [t('Next channel')]: isPending && next && (
           <>
-            {rich('{channel} to {to}{value}', {
+            {t('{channel} to {recipient}', {
               channel: channelName(next.channel),
-              to: next.to,
-              value: one.next_fallback_at && (
-                <>
-                  , <Time at={one.next_fallback_at} />
-                </>
-              ),
+              recipient: next.to,
             })}
+            {one.next_fallback_at && (
+              <>
+                , <Time at={one.next_fallback_at} />
+              </>
+            )}
           </>
         ),
         [t('Price')]: <Money credits={one.credits_used} />,

@@ -178,10 +178,10 @@ function Numbers({ funnel, days }: { funnel: Funnel; days: number }) {
   return (
     <div class="stack">
       <section class="cards" aria-label={t('Funnel')}>
-        <Step name="Requested" value={total.requested} of={total.requested} />
-        <Step name="Sent" value={total.sent} of={total.requested} />
-        <Step name="Delivered" value={total.delivered} of={total.requested} />
-        <Step name="Approved" value={total.approved} of={total.requested} />
+        <Step name={t('Requested')} value={total.requested} of={total.requested} />
+        <Step name={t('Sent')} value={total.sent} of={total.requested} />
+        <Step name={t('Delivered')} value={total.delivered} of={total.requested} />
+        <Step name={t('Approved')} value={total.approved} of={total.requested} />
       </section>
       {Date.parse(since) > Date.now() - days * 24 * HOUR_MS && (
         <p class="small">
@@ -193,7 +193,9 @@ function Numbers({ funnel, days }: { funnel: Funnel; days: number }) {
       )}
       <section class="card">
         <h2>
-          {rich('Codes by the {value} of their request', { value: days > 7 ? 'day' : 'hour' })}
+          {days > 7
+            ? t('Codes by the day of their request')
+            : t('Codes by the hour of their request')}
         </h2>
         <Chart
           label={t('Codes: {requested} requested, {delivered} delivered, {approved} approved', {
@@ -203,9 +205,17 @@ function Numbers({ funnel, days }: { funnel: Funnel; days: number }) {
           })}
           times={points.map(([at]) => at / 1000)}
           series={[
-            { name: 'Requested', colour: '--accent', values: points.map(([, n]) => n.requested) },
-            { name: 'Delivered', colour: '--text-2', values: points.map(([, n]) => n.delivered) },
-            { name: 'Approved', colour: '--good', values: points.map(([, n]) => n.approved) },
+            {
+              name: t('Requested'),
+              colour: '--accent',
+              values: points.map(([, n]) => n.requested),
+            },
+            {
+              name: t('Delivered'),
+              colour: '--text-2',
+              values: points.map(([, n]) => n.delivered),
+            },
+            { name: t('Approved'), colour: '--good', values: points.map(([, n]) => n.approved) },
           ]}
         />
       </section>

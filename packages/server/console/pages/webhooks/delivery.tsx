@@ -17,6 +17,7 @@ import { ownApi } from '../../shell/own-api.ts'
 import { hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 import { rich, t } from '../../shell/text.ts'
+import { wordOf } from '../../shell/words.ts'
 import { usePendingReload } from './pending.ts'
 
 interface SentRequest {
@@ -28,20 +29,18 @@ interface SentRequest {
 type Answer = Pick<Delivery, 'response_status' | 'error'>
 
 const FAILURES: Record<string, string> = {
-  connect: 'no connection',
-  dns: 'unknown host',
+  connect: t('no connection'),
+  dns: t('unknown host'),
   tls: t('TLS failed'),
   timeout: t('no answer in time'),
-  reset: 'connection ended',
+  reset: t('connection ended'),
   blocked_target: t('address not allowed'),
   test_limit: t('the limit of test deliveries is reached'),
 }
 
 /** The answer of the receiver, or the reason why there is none. */
 export function answerText({ response_status: status, error }: Answer): string {
-  return status === null
-    ? (FAILURES[error ?? ''] ?? (error ?? '').replaceAll('_', ' '))
-    : `${status}`
+  return status === null ? (FAILURES[error ?? ''] ?? wordOf(error ?? '')) : `${status}`
 }
 
 /** When a delivery is attempted next, and why not now. */
@@ -52,7 +51,7 @@ export function NextAttempt({ next_attempt_at: at, next_attempt_reason, status }
   return (
     <span>
       <Time at={at} />
-      {isAway && <small>{t(' the receiver is unavailable')}</small>}
+      {isAway && <small> {t('the receiver is unavailable')}</small>}
     </span>
   )
 }
@@ -144,11 +143,10 @@ export function Requests({ delivery }: { delivery: DeliveryWithAttempts }) {
       ))}
       <section>
         <h3>
-          {rich('Body {value}', {
-            value: sent.data?.[0] && (
-              <Copy value={sent.data[0].body} text="" label={t('Copy the raw body')} />
-            ),
-          })}
+          {t('Body')}{' '}
+          {sent.data?.[0] && (
+            <Copy value={sent.data[0].body} text="" label={t('Copy the raw body')} />
+          )}
         </h3>
         <pre>{JSON.stringify(delivery.payload, null, 2)}</pre>
       </section>
@@ -168,12 +166,8 @@ function Attempt({
   return (
     <section class="card">
       <h2>
-        {rich('Attempt {number} · {time} · {duration_ms} {badge}', {
-          number,
-          time: <Time at={started_at} exact />,
-          duration_ms: duration(duration_ms),
-          badge: <Badge tone={isGood ? 'good' : 'bad'}>{answerText(attempt)}</Badge>,
-        })}
+        {t('Attempt {number}', { number })} · <Time at={started_at} exact /> ·{' '}
+        {duration(duration_ms)} <Badge tone={isGood ? 'good' : 'bad'}>{answerText(attempt)}</Badge>
       </h2>
       {response_body ? (
         <pre>{response_body}</pre>

@@ -26,6 +26,7 @@ import { type Load, useLoad } from '../../shell/load.ts'
 import { go, query, setQuery } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 import { rich, t } from '../../shell/text.ts'
+import { wordOf } from '../../shell/words.ts'
 import { answerText, DeliveryDrawer, NextAttempt } from './delivery.tsx'
 import { usePendingReload } from './pending.ts'
 import { WebhookForm } from './webhook-form.tsx'
@@ -53,12 +54,12 @@ const TONES = { active: 'good', failing: 'bad', disabled: 'warn' } as const
 
 /** The state of a webhook. */
 export function WebhookState({ status }: Pick<Webhook, 'status'>) {
-  return <Badge tone={TONES[status]}>{status}</Badge>
+  return <Badge tone={TONES[status]}>{wordOf(status)}</Badge>
 }
 
 /** The events of a webhook in words. */
 export function eventsText(events: Webhook['events']): string {
-  return events.includes('*') ? 'all events' : events.join(', ')
+  return events.includes('*') ? t('all events') : events.join(', ')
 }
 
 const COLUMNS: readonly Column<Delivery>[] = [
@@ -225,7 +226,7 @@ function Head({
           of={{
             [t('State')]: <WebhookState {...webhook} />,
             [t('Events')]: eventsText(events),
-            [t('Messages')]: webhook.mode === 'all' ? t('live and test') : webhook.mode,
+            [t('Messages')]: webhook.mode === 'all' ? t('live and test') : wordOf(webhook.mode),
             [t('Format')]: webhook.format === 'svc' ? null : webhook.format,
             [t('Own headers')]: webhook.headers.join(', ') || null,
             [t('Secret')]: webhook.api_key_id ? (
@@ -237,7 +238,7 @@ function Head({
             [t('Last success')]: webhook.last_success_at ? (
               <Time at={webhook.last_success_at} />
             ) : (
-              'never'
+              t('never')
             ),
             [t('Last failure')]: webhook.last_failure_at && <Time at={webhook.last_failure_at} />,
             [t('Id')]: <Copy value={id} />,

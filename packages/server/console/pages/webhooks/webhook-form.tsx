@@ -137,7 +137,7 @@ export function WebhookForm({
           )}
           {webhook && webhook.headers.length > 0 && (
             <Select
-              label={t('Own headers: {value}', { value: webhook.headers.join(', ') })}
+              label={t('Own headers: {names}', { names: webhook.headers.join(', ') })}
               value={change}
               options={HEADER_CHANGES}
               onInput={setChange}

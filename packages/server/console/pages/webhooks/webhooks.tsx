@@ -32,7 +32,7 @@ const COLUMNS: readonly Column<Webhook>[] = [
   { name: t('Events'), kind: 'wide', value: ({ events }) => eventsText(events) },
   {
     name: t('Last success'),
-    value: ({ last_success_at: at }) => (at ? <Time at={at} /> : 'never'),
+    value: ({ last_success_at: at }) => (at ? <Time at={at} /> : t('never')),
   },
 ]
 
