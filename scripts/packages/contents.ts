@@ -17,8 +17,9 @@ const SIZE_MAX: Readonly<Record<string, number>> = {
   '@svc/client': 180_000,
   // 2.8 MB: the copied parts of juice and their source map take 275 kB; installed, its 33 packages took 7.6 MB.
   '@svc/core': 3_000_000,
-  // 803 kB: the source maps take half, and the console 165 kB, since each of its files is there with and without Brotli.
-  '@svc/server': 900_000,
+  // 950 kB: the source maps take half, and the console 300 kB, since each of its files, also of two languages, is there with and
+  // without Brotli.
+  '@svc/server': 1_200_000,
   // 250 kB: everything is there as an ES module and in CommonJS.
   '@svc/testkit': 350_000,
   '@svc/cli': 450_000,

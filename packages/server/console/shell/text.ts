@@ -102,7 +102,7 @@ export function plural(
   one: string,
   other: string,
   shown: string,
-  values: Record<string, ComponentChildren> = {},
+  values: Record<string, Value> = {},
 ): string {
   const forms = texts[other]
   const english = n === 1 ? one : other
