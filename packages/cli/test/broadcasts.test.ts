@@ -1,4 +1,4 @@
-import { Svc } from '@svc/client'
+import { type Broadcast, Svc } from '@svc/client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type DevServer, startDevServer } from './dev-server.ts'
 import { svc, svcJson } from './svc.ts'
@@ -106,4 +106,43 @@ test('a draft begins with resume, and is paused and canceled', async () => {
   expect((await broadcasts('show', id)).stdout).toContain('requested: A request paused it.')
   expect((await broadcasts('cancel', id)).stderr).toContain('add --yes')
   expect((await broadcasts('cancel', id, '--yes')).stdout).toBe(`canceled\t${id}\n`)
+})
+
+test('update changes what its options name, until the broadcast begins', async () => {
+  const audience = ['--tag', 'vip', '--exclude-tag', 'staff', '--var', 'offer=tea']
+  const made = await json<{ broadcast: { id: string } }>(
+    ...['create', 'news', ...audience, '--rate', '60', '--name', 'May', '--at', '2h', '--yes'],
+  )
+  const { id } = made.broadcast
+  const update = async (...options: string[]) =>
+    (await json<{ broadcast: Broadcast }>('update', id, ...options)).broadcast
+  const first = await update('--rate', '30', '--exclude-tag', 'bots', '--var', 'shop=Acme')
+  expect(first).toMatchObject({
+    ...{ id, name: 'May', rate: 30, status: 'scheduled' },
+    audience: { tags: ['vip'], exclude_tags: ['bots'] },
+    template: { name: 'news', variables: { offer: 'tea', shop: 'Acme' } },
+  })
+  const all = await update(
+    '--all',
+    '--no-rate',
+    '--no-name',
+    '--local-time',
+    '2035-05-04T09:00',
+  ).catch((error: Error) => error.message)
+  expect(all).toContain('35 days')
+  const plain = await update('--all', '--no-rate', '--no-name', '--template', 'news', '--draft')
+  expect(plain).toMatchObject({
+    ...{ name: null, rate: null, status: 'draft', audience: { exclude_tags: ['bots'] } },
+    template: { name: 'news', variables: {} },
+  })
+  expect(plain.audience.tags).toBeUndefined()
+  expect(await update('--no-at')).toMatchObject({ scheduled_at: null, time_zone: null })
+  const none = await broadcasts('update', id)
+  expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('at least one option')])
+  const both = await broadcasts('update', id, '--all', '--tag', 'vip')
+  expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('give --all alone')])
+  expect((await broadcasts('update', id, '--rate', '40')).stdout).toBe(`draft\t${id}\n`)
+  await broadcasts('cancel', id, '--yes')
+  const late = await broadcasts('update', id, '--rate', '50')
+  expect([late.code, late.stderr]).toEqual([1, expect.stringContaining('cannot be changed')])
 })

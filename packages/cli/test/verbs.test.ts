@@ -64,8 +64,7 @@ const VERBS: { [Group in keyof typeof api]: Record<keyof (typeof api)[Group], st
     preview: 'broadcasts preview',
     list: 'broadcasts list',
     get: 'broadcasts show',
-    // A terminal cancels it, and creates another.
-    update: null,
+    update: 'broadcasts update',
     pause: 'broadcasts pause',
     resume: 'broadcasts resume',
     cancel: 'broadcasts cancel',

@@ -1,4 +1,9 @@
-import type { Broadcast, BroadcastPreview, BroadcastsCreateBody } from '@svc/client'
+import type {
+  Broadcast,
+  BroadcastPreview,
+  BroadcastsCreateBody,
+  BroadcastsUpdateBody,
+} from '@svc/client'
 import { type Command, Option } from 'commander'
 import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
 import { type Context, withExamples } from '../context.ts'
@@ -41,6 +46,16 @@ interface AudienceOptions extends ConnectionOptions {
   localTime?: string
 }
 
+/** `false`: the option that removes the value. */
+interface UpdateOptions extends Omit<AudienceOptions, 'channel' | 'from' | 'rate'> {
+  template?: string
+  name?: string | false
+  from?: string | false
+  rate?: string | false
+  at?: string | false
+  draft?: boolean
+}
+
 interface CreateOptions extends AudienceOptions {
   name?: string
   at?: string
@@ -65,19 +80,21 @@ send_messages, read_messages and manage_contacts.`,
     `svc broadcasts show ${ID}`,
   )
   addCreate(broadcasts, context)
+  addUpdate(broadcasts, context)
   addPreview(broadcasts, context)
   addReads(broadcasts, context)
   addChange(broadcasts, context, {
     name: 'pause',
     summary: 'pause a broadcast',
-    description: 'Pauses a broadcast. Messages that were accepted are still sent.',
+    description:
+      'Pauses a broadcast. Accepted messages that no worker has begun to send are held, also those of a finished broadcast that wait for their time.',
     question: null,
   })
   addChange(broadcasts, context, {
     name: 'resume',
     summary: 'continue a paused broadcast, or begin a draft',
     description:
-      'Continues a paused broadcast after the last contact that had its turn, or begins a draft. It is sent with your API key.',
+      'Continues a paused broadcast after the last contact that had its turn, or begins a draft. It is sent with your API key. Held messages whose time is past go at once, except in quiet hours.',
     question: null,
   })
   addChange(broadcasts, context, {
@@ -89,10 +106,9 @@ send_messages, read_messages and manage_contacts.`,
   })
 }
 
-function withAudience(command: Command): Command {
+/** The options that a broadcast may have before it begins. */
+function withContent(command: Command): Command {
   return command
-    .argument('<template>', 'the name of a published template')
-    .addOption(new Option('--channel <channel>', 'the channel').choices(CHANNELS).default('sms'))
     .option('--tag <tag...>', 'contacts with at least one of these tags')
     .option('--exclude-tag <tag...>', 'without the contacts that have one of these tags')
     .option('--attribute <key=value...>', 'only contacts with these texts as attributes')
@@ -103,6 +119,14 @@ function withAudience(command: Command): Command {
     .option('--variables <file>', 'a JSON file with an object of such values')
     .option('--from <sender>', 'the sender; for e-mail its display name')
     .option('--local-time <time>', 'send it at 2026-05-04T09:00 by the clocks of each recipient')
+}
+
+function withAudience(command: Command): Command {
+  return withContent(
+    command
+      .argument('<template>', 'the name of a published template')
+      .addOption(new Option('--channel <channel>', 'the channel').choices(CHANNELS).default('sms')),
+  )
 }
 
 function addCreate(broadcasts: Command, { io, output }: Context): void {
@@ -154,6 +178,117 @@ function addCreate(broadcasts: Command, { io, output }: Context): void {
     'svc broadcasts create may-news --channel email --all --at 10m --yes',
     'svc broadcasts create may-news --tag vip --local-time 2026-05-04T09:00',
   )
+}
+
+function addUpdate(broadcasts: Command, { io, output }: Context): void {
+  const update = withConnection(
+    withContent(
+      broadcasts
+        .command('update')
+        .summary('change a broadcast that has not begun')
+        .description(
+          'Changes what the options name of a broadcast that has not begun. From then on it is sent with your API key.',
+        )
+        .argument('<broadcast_id>', 'the id of the broadcast')
+        .option('--template <name>', 'another template, without the values of the one before'),
+    )
+      .option('--name <name>', 'a name for lists')
+      .option('--at <time>', 'send it at a time: ISO 8601, or a duration from now such as 10m')
+      .option('--rate <n>', 'messages a minute')
+      .option('--no-name', 'without a name')
+      .option('--no-from', 'with the usual sender')
+      .option('--no-at', 'without a time: it begins at once, a draft with resume')
+      .option('--no-rate', 'as fast as the provider takes them')
+      .option('--draft', 'make it a draft again: svc broadcasts resume begins it'),
+  ).action(async (id: string, options: UpdateOptions) => {
+    if (options.at !== undefined && options.localTime !== undefined) {
+      throw usage('give --at or --local-time, not both')
+    }
+    const { client } = await connect(options, io)
+    const { broadcast } = await client.broadcasts.get(id)
+    const body = await changesOf(broadcast, options, io)
+    if (Object.keys(body).length === 0) throw usage('give at least one option to change')
+    const changed = await client.broadcasts.update(id, body)
+    if (output.isJson()) return output.document(changed)
+    const { status } = changed.broadcast
+    output.row([{ text: status, style: STYLES[status] }, changed.broadcast.id])
+  })
+  withExamples(
+    update,
+    `svc broadcasts update ${ID} --rate 300 --tag vip`,
+    `svc broadcasts update ${ID} --at 2026-05-05T09:00:00Z --var offer=tea`,
+    `svc broadcasts update ${ID} --no-rate --draft`,
+  )
+}
+
+/** The request gives template and audience as a whole, so that what no option names comes from the broadcast. */
+async function changesOf(
+  before: Broadcast,
+  options: UpdateOptions,
+  io: Context['io'],
+): Promise<BroadcastsUpdateBody> {
+  const { name, from, rate, at, draft, localTime } = options
+  const audience = changedAudience(before, options)
+  const template = await changedTemplate(before, options, io)
+  return {
+    ...(audience && { audience }),
+    ...(template && { template }),
+    ...(name !== undefined && { name: name || null }),
+    ...(from !== undefined && { from: from || null }),
+    ...(rate !== undefined && { rate: rate ? numberOf('--rate', rate) : null }),
+    ...(at !== undefined && {
+      scheduled_at: at ? momentText(at, { now: new Date() }) : null,
+      time_zone: null,
+    }),
+    ...(localTime !== undefined && {
+      scheduled_at: localText(localTime),
+      time_zone: 'recipient' as const,
+    }),
+    ...(draft && { draft }),
+  }
+}
+
+function changedAudience(
+  { audience }: Broadcast,
+  { tag, excludeTag, attribute, all }: UpdateOptions,
+): BroadcastsUpdateBody['audience'] {
+  if (all && (tag || attribute)) throw usage('give --all alone, or --tag and --attribute')
+  if (!all && !tag && !excludeTag && !attribute) return undefined
+  const { tags: _, attributes: __, ...others } = audience
+  return {
+    ...(all ? others : audience),
+    ...(tag && { tags: tag }),
+    ...(excludeTag && { exclude_tags: excludeTag }),
+    ...(attribute && { attributes: pairsOf('--attribute', attribute) }),
+  }
+}
+
+async function changedTemplate(
+  { template: before }: Broadcast,
+  options: UpdateOptions,
+  io: Context['io'],
+): Promise<BroadcastsUpdateBody['template']> {
+  const { template, templateVersion, locale } = options
+  const given = {
+    ...(await readValues(options.variables, io)),
+    ...pairsOf('--var', options.var ?? []),
+  }
+  const isSame = [template, templateVersion, locale].every((one) => one === undefined)
+  if (isSame && Object.keys(given).length === 0) return undefined
+  const { name, version, variables } = before
+  const kept = {
+    name,
+    variables: { ...variables, ...given },
+    ...(version !== null && { version }),
+    ...(before.locale !== null && { locale: before.locale }),
+  }
+  return {
+    ...(template === undefined ? kept : { name: template, variables: given }),
+    ...(locale !== undefined && { locale }),
+    ...(templateVersion !== undefined && {
+      version: numberOf('--template-version', templateVersion),
+    }),
+  }
 }
 
 function addPreview(broadcasts: Command, { io, output }: Context): void {
