@@ -236,8 +236,8 @@ export default {
   'It begins on {at}.': 'تبدأ في {at}.',
   'It begins at once.': 'تبدأ فورًا.',
   '{label}: add {tag}': '{label}: إضافة {tag}',
-  'Accepted messages are still sent, also those that wait for their time: only Cancel takes them back. Continue goes on with the next contact.':
-    'الرسائل المقبولة ستُرسل، بما فيها الرسائل التي تنتظر موعدها، ولا يسحبها إلا «إلغاء». أما «متابعة» فتكمل من جهة الاتصال التالية.',
+  'Messages that wait are held too. Continue goes on with the next contact and sends them at their time, or at once if it is past; quiet hours hold.':
+    'تُحجز الرسائل المنتظرة أيضًا. تكمل «متابعة» من جهة الاتصال التالية وترسلها في موعدها، أو فورًا إذا فات الموعد، مع مراعاة ساعات الهدوء.',
   'The credits or the limit of the day are used up. Buy credits or wait, then continue.':
     'نفد الرصيد أو استُهلك الحد اليومي. اشترِ رصيدًا أو انتظر، ثم تابع.',
   'The API key or the member that sent it is not active any more. Continue sends it in your name.':
@@ -283,6 +283,9 @@ export default {
   Pause: 'إيقاف مؤقت',
   Start: 'بدء',
   'Cancel waiting messages': 'إلغاء الرسائل المنتظرة',
+  'Hold waiting messages': 'حجز الرسائل المنتظرة',
+  'Edit broadcast': 'تعديل حملة البث',
+  'The broadcast was changed.': 'تم تعديل حملة البث.',
   'Cancel broadcast': 'إلغاء حملة البث',
   Preview: 'المعاينة',
   'Audience, price and messages are being counted.': 'جارٍ حساب الجمهور والسعر والرسائل.',

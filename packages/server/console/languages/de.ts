@@ -216,8 +216,8 @@ export default {
   'It begins on {at}.': 'Sie beginnt am {at}.',
   'It begins at once.': 'Sie beginnt sofort.',
   '{label}: add {tag}': '{label}: {tag} hinzufügen',
-  'Accepted messages are still sent, also those that wait for their time: only Cancel takes them back. Continue goes on with the next contact.':
-    'Angenommene Nachrichten werden noch gesendet, auch solche, die auf ihren Zeitpunkt warten: Nur „Abbrechen“ nimmt sie zurück. „Fortsetzen“ macht mit dem nächsten Kontakt weiter.',
+  'Messages that wait are held too. Continue goes on with the next contact and sends them at their time, or at once if it is past; quiet hours hold.':
+    'Auch wartende Nachrichten werden zurückgehalten. „Fortsetzen“ macht mit dem nächsten Kontakt weiter und sendet sie zu ihrem Zeitpunkt, oder sofort, wenn er vorbei ist; Ruhezeiten gelten.',
   'The credits or the limit of the day are used up. Buy credits or wait, then continue.':
     'Die Credits oder das Tageslimit sind aufgebraucht. Kaufen Sie Credits oder warten Sie, und setzen Sie dann fort.',
   'The API key or the member that sent it is not active any more. Continue sends it in your name.':
@@ -263,6 +263,9 @@ export default {
   Pause: 'Pausieren',
   Start: 'Starten',
   'Cancel waiting messages': 'Wartende Nachrichten abbrechen',
+  'Hold waiting messages': 'Wartende Nachrichten zurückhalten',
+  'Edit broadcast': 'Rundsendung bearbeiten',
+  'The broadcast was changed.': 'Die Rundsendung wurde geändert.',
   'Cancel broadcast': 'Rundsendung abbrechen',
   Preview: 'Vorschau',
   'Audience, price and messages are being counted.':

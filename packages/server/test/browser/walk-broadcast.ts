@@ -154,7 +154,7 @@ async function pauseAndCancel(page: Page, { url, key }: Place, name: string): Pr
   await page.getByRole('heading', { level: 1, name: 'Later' }).waitFor()
   await page.getByText('scheduled', { exact: true }).waitFor()
   await page.getByRole('button', { name: 'Pause' }).click()
-  await page.getByText('Paused. Accepted messages').waitFor()
+  await page.getByText('Paused. Messages that wait').waitFor()
   await see(page, 'Broadcast-paused')
   await page.getByRole('button', { name: 'Continue' }).click()
   await page.getByText('scheduled', { exact: true }).waitFor()

@@ -1,4 +1,4 @@
-import type { BroadcastsCreateBody, ListedTemplate, TemplateVersion } from '@svc/client'
+import type { Broadcast, BroadcastsCreateBody, ListedTemplate, TemplateVersion } from '@svc/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import {
   Button,
@@ -12,6 +12,7 @@ import {
   Select,
   TextArea,
   TextInput,
+  toast,
 } from '../../parts/index.ts'
 import { api, fieldError } from '../../shell/api.ts'
 import { count, credits, exactTime } from '../../shell/format.ts'
@@ -56,17 +57,43 @@ let kept: { by: string; template: string; draft: Draft } | null = null
 
 const person = () => `${session.value?.user.id} ${session.value?.workspace_id}`
 
+/** The draft of a broadcast that has not begun. */
+function draftOf({ template, audience, ...one }: Broadcast): Draft {
+  const { name, channel, from, rate, scheduled_at, time_zone } = one
+  const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
+  const attributes = Object.entries(audience.attributes ?? {}).map(
+    ([key, value]) => `${key} ${typeof value === 'string' ? '=' : ':='} ${value}`,
+  )
+  const values = Object.entries(template.variables).map(([key, value]) => [key, textOf(value)])
+  return {
+    ...{ name: name ?? '', channel, locale: template.locale ?? '', from: from ?? '' },
+    values: Object.fromEntries(values),
+    tags: (audience.tags ?? []).join(', '),
+    without: (audience.exclude_tags ?? []).join(', '),
+    attributes: attributes.join('\n'),
+    begin: time_zone ?? (scheduled_at ? 'later' : ''),
+    // The local time of recipients stands as if it were UTC.
+    at: scheduled_at ? (time_zone ? scheduled_at.slice(0, 16) : inputTime(scheduled_at)) : '',
+    rate: rate === null ? '' : String(rate),
+  }
+}
+
 function NewBroadcast() {
-  const load = useLoad(async (signal) => {
-    const found: Published[] = []
-    for await (const one of api.templates.list({ limit: 100 }, { signal })) {
-      if (one.version !== null) found.push(one as Published)
-    }
-    return found
-  }, [])
+  const editing = query.value.get('edit')
+  const load = useLoad(
+    async (signal) => {
+      const templates: Published[] = []
+      for await (const one of api.templates.list({ limit: 100 }, { signal })) {
+        if (one.version !== null) templates.push(one as Published)
+      }
+      const edited = editing ? (await api.broadcasts.get(editing, { signal })).broadcast : null
+      return { templates, edited }
+    },
+    [editing],
+  )
   return (
     <>
-      <PageHead title={t('New broadcast')}>
+      <PageHead title={editing ? t('Edit broadcast') : t('New broadcast')}>
         <LinkButton icon="left" to="/broadcasts">
           {t('All broadcasts')}
         </LinkButton>
@@ -77,9 +104,9 @@ function NewBroadcast() {
         </Empty>
       ) : (
         <Loaded of={load}>
-          {(templates) =>
+          {({ templates, edited }) =>
             templates.length > 0 ? (
-              <ChooseTemplate templates={templates} />
+              <ChooseTemplate key={editing} {...{ templates, edited }} />
             ) : (
               <Empty icon="templates" title={t('No published template')}>
                 <p>
@@ -99,8 +126,16 @@ function NewBroadcast() {
   )
 }
 
-function ChooseTemplate({ templates }: { templates: readonly Published[] }) {
-  const before = kept?.by === person() ? kept : null
+function ChooseTemplate({
+  templates,
+  edited,
+}: {
+  templates: readonly Published[]
+  /** The broadcast that the form changes; null for a new one. */
+  edited: Broadcast | null
+}) {
+  const own = kept?.by === person() ? kept : null
+  const before = edited ? { template: edited.template.name, draft: draftOf(edited) } : own
   const asked = query.value.get('template') ?? before?.template
   const [name, setName] = useState(
     (templates.find((one) => one.name === asked) ?? templates[0])?.name ?? '',
@@ -113,7 +148,7 @@ function ChooseTemplate({ templates }: { templates: readonly Published[] }) {
   const [draft, setDraft] = useState(before?.template === name ? before.draft : EMPTY)
   const change = (next: Draft, template = name) => {
     setDraft(next)
-    kept = { by: person(), template, draft: next }
+    if (!edited) kept = { by: person(), template, draft: next }
   }
   const choice = (
     <Select
@@ -123,13 +158,13 @@ function ChooseTemplate({ templates }: { templates: readonly Published[] }) {
       options={templates.map((one) => [one.name, one.name])}
       onInput={(one) => {
         setName(one)
-        change({ ...draft, channel: '', locale: '', values: {} }, one)
+        change({ ...draft, channel: edited?.channel ?? '', locale: '', values: {} }, one)
       }}
     />
   )
   return (
     <Loaded of={load}>
-      {(template) => <Form key={name} {...{ template, choice, draft }} setDraft={change} />}
+      {(template) => <Form key={name} {...{ template, choice, draft, edited }} setDraft={change} />}
     </Loaded>
   )
 }
@@ -219,11 +254,13 @@ function Form({
   template,
   choice,
   draft,
+  edited,
   setDraft,
 }: {
   template: TemplateVersion
   choice: preact.JSX.Element
   draft: Draft
+  edited: Broadcast | null
   setDraft(draft: Draft): void
 }) {
   const channels = SENT_CHANNELS.filter(([id]) =>
@@ -280,6 +317,20 @@ function Form({
     }
   }
 
+  async function save({ id }: Broadcast) {
+    const { template, audience, name, from, rate, scheduled_at, time_zone } = body
+    try {
+      await api.broadcasts.update(id, {
+        ...{ template, audience, name: name ?? null, from: from ?? null, rate: rate ?? null },
+        ...{ scheduled_at: scheduled_at ?? null, time_zone: time_zone ?? null },
+      })
+      toast(t('The broadcast was changed.'))
+      go(`/broadcasts/${id}`)
+    } catch (failure) {
+      setError(failure)
+    }
+  }
+
   const contacts = count(data?.sendable ?? 0, 'contact')
   const isReady = isCurrent && data !== undefined && data.sendable > 0
   return (
@@ -288,7 +339,7 @@ function Form({
         <section class="card form" aria-labelledby="message">
           <h2 id="message">{t('Message')}</h2>
           {choice}
-          {channels.length > 1 && (
+          {channels.length > 1 && !edited && (
             <Select
               label={t('Channel')}
               {...field('channel')}
@@ -388,16 +439,24 @@ function Form({
       <div class="stack follow">
         <PreviewCard preview={preview} />
         {error !== undefined && <ErrorBox error={error} />}
-        <div class="actions">
-          <Button kind="primary" disabled={!isReady} onClick={() => send(false)}>
-            {draft.begin
-              ? t('Schedule for {contacts}…', { contacts })
-              : t('Send to {contacts}…', { contacts })}
-          </Button>
-          <Button disabled={!isReady} onClick={() => send(true)}>
-            {t('Save as draft')}
-          </Button>
-        </div>
+        {edited ? (
+          <div class="actions">
+            <Button kind="primary" disabled={!isReady} onClick={() => save(edited)}>
+              {t('Save')}
+            </Button>
+          </div>
+        ) : (
+          <div class="actions">
+            <Button kind="primary" disabled={!isReady} onClick={() => send(false)}>
+              {draft.begin
+                ? t('Schedule for {contacts}…', { contacts })
+                : t('Send to {contacts}…', { contacts })}
+            </Button>
+            <Button disabled={!isReady} onClick={() => send(true)}>
+              {t('Save as draft')}
+            </Button>
+          </div>
+        )}
       </div>
     </div>
   )

@@ -26,7 +26,7 @@ import { BroadcastState, Departures, isOpen, Turns, titleOf, useProgress } from 
 /** What a pause needs; absent: what the service says. */
 const PAUSES: Partial<Record<NonNullable<Broadcast['pause']>['reason'], string>> = {
   requested: t(
-    'Accepted messages are still sent, also those that wait for their time: only Cancel takes them back. Continue goes on with the next contact.',
+    'Messages that wait are held too. Continue goes on with the next contact and sends them at their time, or at once if it is past; quiet hours hold.',
   ),
   insufficient_credits: t(
     'The credits or the limit of the day are used up. Buy credits or wait, then continue.',
@@ -238,7 +238,9 @@ function Actions({
   queued: number
   onChange(): void
 }) {
-  const { id, status, pause } = broadcast
+  const { id, status, pause, started_at } = broadcast
+  // Its accepted messages are still sent.
+  const isPausedByItself = pause !== null && !['requested', 'restored'].includes(pause.reason)
   async function change(verb: 'pause' | 'resume' | 'cancel', text: string) {
     await api.broadcasts[verb](id)
     toast(text)
@@ -269,8 +271,13 @@ function Actions({
   }
   return (
     <>
-      {(status === 'running' || status === 'scheduled') && (
-        <Button onClick={() => change('pause', t('The broadcast is paused.'))}>{t('Pause')}</Button>
+      {!started_at && status !== 'canceled' && (
+        <LinkButton to={`/broadcasts/new?edit=${id}`}>{t('Edit')}</LinkButton>
+      )}
+      {(isOpen(broadcast) || (queued > 0 && (status === 'finished' || isPausedByItself))) && (
+        <Button onClick={() => change('pause', t('The broadcast is paused.'))}>
+          {isOpen(broadcast) ? t('Pause') : t('Hold waiting messages')}
+        </Button>
       )}
       {(status === 'paused' || status === 'draft') && (
         <Button kind="primary" onClick={resume}>
