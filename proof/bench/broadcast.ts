@@ -7,8 +7,8 @@ import { onStage } from '../stage/stage.ts'
 import { type BenchOptions, count, type Figure, median, quantile } from './figure.ts'
 import type { LoadHandlers } from './processes/load.ts'
 
-const CONTACTS = 500_000
-const CONTACTS_QUICK = 20_000
+export const CONTACTS = 500_000
+export const CONTACTS_QUICK = 20_000
 
 /** Far below the limit of accepting: the figure is about waiting, not about capacity. */
 const PER_S = 100
@@ -100,7 +100,7 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
 }
 
 /** A workspace with a published template and contacts. */
-async function openAudience(service: Service, contacts: number): Promise<Svc> {
+export async function openAudience(service: Service, contacts: number): Promise<Svc> {
   const { owner } = await signUp(service.url, 'sender')
   const { key } = await owner.apiKeys.create({ name: 'broadcast' })
   const client = new Svc({ baseUrl: service.url, apiKey: key })
@@ -152,7 +152,7 @@ function waitsOf(
   return rows.map(({ wait_ms }) => wait_ms)
 }
 
-function statusOf({ database: file }: Service, id: string): string {
+export function statusOf({ database: file }: Service, id: string): string {
   const database = openReadonly(file)
   const row = database.prepare(`select status from broadcasts where id = '${id}'`).get()
   database.close()
