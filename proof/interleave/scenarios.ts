@@ -164,7 +164,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     const at = clock.now()
     const scheduled_at = new Date(at.getTime() + HOUR_MS / 2)
     const times = { scheduled_at, deferred_until: null, at }
-    return storage.hot.reschedule({ workspace_id, message_id: waiting, ...times })
+    return storage.hot.reschedule([{ workspace_id, message_id: waiting, ...times }])
   },
   deliver: async ({ storage, clock }, _scene) => {
     const taken = await storage.hot.claimDeliveries(deliveryClaim(clock))

@@ -280,6 +280,25 @@ export async function steer(stage: Stage, { which, how }: Doing<'steer'>): Promi
   }
 }
 
+/** At the end, clients continue the broadcasts that they paused: their messages wait for nothing else. */
+export async function continuePaused(stage: Stage): Promise<void> {
+  const { world, model } = stage
+  for (const one of model.broadcasts.made) {
+    const place = model.places[one.place]
+    if (!place) continue
+    one.paused.begin()
+    one.accepted = null
+    const what = `continue ${world.nameOf('b', one.id)}`
+    await untilAnswered(stage, what, async ({ broadcasts, ...core }) => {
+      const identity = await identityOf(core as Core, place.key)
+      const { broadcast } = await broadcasts.get(identity, one.id)
+      if (broadcast.pause?.reason !== 'requested') return
+      await broadcasts.resume(identity, one.id)
+    })
+    one.paused.end('unknown')
+  }
+}
+
 const clockOf = (minute: number): string => {
   const [hours, rest] = [Math.floor(minute / 60), minute % 60]
   return `${String(hours).padStart(2, '0')}:${String(rest).padStart(2, '0')}`

@@ -6,7 +6,7 @@ import { elapsedMs, running, settled } from './clock.ts'
 import { isByHttp, openDoor } from './http.ts'
 import { KEY_LIMIT, QUOTAS } from './invariants/limits.ts'
 import { checkAll, checkMoment } from './invariants.ts'
-import { prepareMailings } from './mailings.ts'
+import { continuePaused, prepareMailings } from './mailings.ts'
 import {
   type Contact,
   createModel,
@@ -207,6 +207,7 @@ export async function runSeed(
     while (model.open > 0)
     perform(stage, { do: 'resume' })
     for (const which of PROVIDERS.keys()) perform(stage, { do: 'resumeProvider', which })
+    void continuePaused(stage)
     await rest()
     checkAll({ world, model, database: database() })
     if (isAged(seed)) await passWeeks(stage, rest)

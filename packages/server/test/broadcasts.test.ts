@@ -205,6 +205,49 @@ describe('a broadcast', () => {
     ])
   })
 
+  it('holds its accepted messages while it is paused, and respects quiet hours after it', async () => {
+    const set = (quiet_hours: object[] | null) =>
+      call('PUT', '/api/v1/account', { quiet_hours }, { token: owner.token })
+    const tags = ['held']
+    for (const time_zone of ['UTC', 'Asia/Kathmandu']) {
+      await world().contact(owner, { tags, attributes: { time_zone } })
+    }
+    const local = new Date(world().now().getTime() + 7 * 60 * MINUTE_MS).toISOString()
+    const name = await world().template(owner)
+    const timed = body('held', {
+      ...{ template: { name }, scheduled_at: local, time_zone: 'recipient' },
+    })
+    const { id } = (await call('POST', BROADCASTS, timed)).body.data.broadcast
+    await passTime()
+    expect((await shown(id)).broadcast).toMatchObject({ status: 'finished' })
+    const paused = await call('POST', `${BROADCASTS}/${id}/pause`)
+    expect(paused.status, paused.text).toBe(200)
+    await passTime(8 * 60 * MINUTE_MS)
+    expect(await shown(id)).toMatchObject({
+      broadcast: { status: 'paused', pause: { reason: 'requested' } },
+      results: { queued: 2 },
+    })
+    // Quiet for one of the two at this moment.
+    const hour = world().now().getUTCHours()
+    const clock = (hours: number) => `${String((hour + hours) % 24).padStart(2, '0')}:00`
+    await set([{ category: 'transactional', start: clock(-1 + 24), end: clock(3) }])
+    expect((await call('POST', `${BROADCASTS}/${id}/resume`)).body.data.broadcast.status).toBe(
+      'finished',
+    )
+    await passTime()
+    await set(null)
+    const { messages } = (await call('GET', `/api/v1/messages?template=${name}`)).body.data
+    const deferred = messages.filter((one: { deferred_until?: string }) => one.deferred_until)
+    expect(deferred).toMatchObject([{ status: 'queued' }])
+    expect((await shown(id)).results.queued).toBe(1)
+    await passTime(4 * 60 * MINUTE_MS)
+    expect((await shown(id)).results.queued).toBe(0)
+    const refused = await call('POST', `${BROADCASTS}/${id}/pause`)
+    expect(refused.body.message).toBe(
+      'The broadcast is finished, and no message waits: it cannot be paused',
+    )
+  })
+
   it('needs both scopes, and live contacts', async () => {
     const { key: sends } = await world().key(owner, { scopes: ['send_messages'] })
     const refused = await call('POST', BROADCASTS, body('vip'), { key: sends })

@@ -112,12 +112,20 @@ export function checkQuiet(
 ): void {
   if (model.isClockSet) return
   const codes = messagesWithCodes({ database })
+  // A pause of its broadcast may have held the message: the quiet hours at the end of the pause count.
+  const freed = new Set(
+    database
+      .prepare(`select message_id from message_events where error_code = 'rescheduled'`)
+      .pluck()
+      .all(),
+  )
   for (const row of messages) {
     const { created_at, scheduled_at, deferred_until } = row
     const place = model.places.findIndex(({ id }) => id === row.workspace_id)
     const changes = model.quiet[place] ?? []
     if (changes.length === 0 || codes.has(row.id) || row.api_key_id === null) continue
     if (row.recipients !== null || row.erased_at !== null || model.moved.has(row.id)) continue
+    if (freed.has(row.id)) continue
     const before = changes.filter(({ asked_ms }) => asked_ms <= created_at)
     const last = before.at(-1)
     const isKnown = before.every((one) => {

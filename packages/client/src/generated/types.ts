@@ -97,7 +97,7 @@ export interface Broadcast {
   channel: Channel
   /** `scheduled`: it begins at `scheduled_at`, or within a second. `finished`: each contact of the audience had its turn; messages may still be queued. */
   status: 'draft' | 'scheduled' | 'running' | 'paused' | 'finished' | 'canceled'
-  /** Why it is paused; null in other states. */
+  /** Why it is paused; null in other states. `requested`: its queued messages wait for `resume` too. Otherwise they are still sent. */
   pause: {
     reason: 'requested' | 'insufficient_credits' | 'credential' | 'forbidden' | 'template' | 'restored'
     message: string
@@ -141,7 +141,7 @@ export interface Broadcast {
   created_at: string
   updated_at: string
   started_at: string | null
-  /** When it was finished or canceled. */
+  /** When each contact had had its turn, or the broadcast was canceled. */
   finished_at: string | null
 }
 
@@ -2256,9 +2256,9 @@ export interface BroadcastsResource {
   get(id: string, options?: CallOptions): Call<BroadcastsGetData>
   /** Change a broadcast that has not begun. Changes the fields given; `template` and `audience` as a whole. null removes a value. The broadcast is sent with the API key of this request from now on. */
   update(id: string, body: BroadcastsUpdateBody, options?: CallOptions): Call<{ broadcast: Broadcast }>
-  /** Pause a broadcast. Messages that were accepted are still sent, also those that wait for their time: a cancellation takes them back. */
+  /** Pause a broadcast. Its messages that no worker has begun to send are held, also those that wait for their time, and also after it is finished or paused itself. */
   pause(id: string, options?: CallOptions): Call<{ broadcast: Broadcast }>
-  /** Continue a paused broadcast, or begin a draft. The broadcast is sent with the API key of this request from now on. */
+  /** Continue a paused broadcast, or begin a draft. The broadcast is sent with the API key of this request from now on. Held messages go at their time, or at once if it is past; quiet hours defer them. */
   resume(id: string, options?: CallOptions): Call<{ broadcast: Broadcast }>
   /** Cancel a broadcast. Also after it is finished. Its queued messages fail as `canceled` and are refunded, within some seconds. */
   cancel(id: string, options?: CallOptions): Call<{ broadcast: Broadcast }>

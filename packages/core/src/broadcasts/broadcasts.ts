@@ -74,10 +74,14 @@ export interface Broadcasts<F extends Form = 'given'> {
     request: BodyIn<typeof endpoints.update, F>,
     actor?: Actor,
   ): Promise<Broadcast>
-  /** Pauses it. Accepted messages are still sent. @throws SvcError `not_found`; `validation_error` if it has ended. */
+  /**
+   * Pauses it, and holds its messages that no worker has begun to send, also after it is finished or paused itself.
+   * @throws SvcError `not_found`; `validation_error` if a request paused or canceled it, or if it is finished and no message waits.
+   */
   pause(viewer: Viewer, id: string, actor?: Actor): Promise<Broadcast>
   /**
-   * Continues after the last contact that had its turn, or begins a draft, with this credential.
+   * Continues after the last contact that had its turn, or begins a draft, with this credential. Held messages go at their time, or
+   * at once if it is past; quiet hours defer them.
    * @throws SvcError `not_found`; `validation_error` in other states; `forbidden` without the scope `manage_contacts`.
    */
   resume(identity: KeyIdentity, id: string, actor?: Actor): Promise<Broadcast>
@@ -259,8 +263,14 @@ export function createBroadcasts(
       })
     },
     async pause(viewer, id, actor = SERVICE) {
-      return change(await find(viewer, id), actor, 'broadcast.paused', ({ status }) => {
-        if (status !== 'scheduled' && status !== 'running') throw not(status, 'paused')
+      const row = await find(viewer, id)
+      const has_queued =
+        row.status === 'finished' && (await read.broadcasts.hasQueued(row.workspace_id, id))
+      return change(row, actor, 'broadcast.paused', ({ status, pause_reason }) => {
+        const isOpen = status === 'scheduled' || status === 'running'
+        if (!isOpen && !(status === 'finished' && has_queued) && !isPausedByItself(pause_reason)) {
+          throw not(status, 'paused')
+        }
         return {
           status: 'paused',
           pause_reason: 'requested',
@@ -272,14 +282,17 @@ export function createBroadcasts(
     async resume(identity, id, actor = SERVICE) {
       const row = await find(identity, id)
       requireScope(identity, 'manage_contacts')
-      return change(row, actor, 'broadcast.resumed', ({ status, started_at, ...time }, at) => {
+      return change(row, actor, 'broadcast.resumed', (before, at) => {
+        const { status, started_at, finished_at } = before
         if (status !== 'draft' && status !== 'paused') throw not(status, 'resumed')
-        const begins_at = firstOf(time, at)
+        const begins_at = firstOf(before, at)
+        const begun = finished_at ? 'finished' : 'running'
         return {
           api_key_id: identity.api_key_id,
-          status: started_at ? 'running' : 'scheduled',
+          status: started_at ? begun : 'scheduled',
           pause_reason: null,
           pause_message: null,
+          // The next step frees messages that the pause holds.
           next_at: started_at ? at : begins_at,
         }
       })
@@ -298,6 +311,11 @@ export function createBroadcasts(
       })
     },
   }
+}
+
+/** Whether the broadcast paused itself for want of something, so that its accepted messages are still sent. */
+function isPausedByItself(reason: BroadcastRow['pause_reason']): boolean {
+  return reason !== null && reason !== 'requested' && reason !== 'restored'
 }
 
 function newRow(
@@ -397,11 +415,8 @@ function recordOf(row: BroadcastRow): Broadcast {
 
 function not(status: BroadcastStatus, wanted: string): SvcError {
   const is = status === 'draft' ? 'a draft' : status
-  const waiting =
-    status === 'finished' && wanted === 'paused'
-      ? '. Cancel it to take back messages that wait'
-      : ''
-  return invalid('id', `The broadcast is ${is}: it cannot be ${wanted}${waiting}`)
+  const none = status === 'finished' && wanted === 'paused' ? ', and no message waits' : ''
+  return invalid('id', `The broadcast is ${is}${none}: it cannot be ${wanted}`)
 }
 
 function tooMany(): SvcError {

@@ -14,6 +14,7 @@ import { type Runtime, timeOfId } from '../runtime/runtime.ts'
 import { startWatch, type Watch } from '../runtime/watch.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 import type { BroadcastChange } from '../storage/ports/stores.ts'
+import { templateOf } from '../templates/use-template.ts'
 import { announce } from '../verifications/ends.ts'
 import { filterOf } from './audience.ts'
 import { planDepartures } from './departures.ts'
@@ -39,6 +40,12 @@ const WAITING_MAX = STEP_MAX / 2
 
 /** A step does not wait longer for the messages of the last one, some of which may be retried for hours. */
 const WAIT_MS = 60_000
+
+/** The held messages that one step frees, and the canceled messages of one transaction. */
+const TOGETHER_MAX = 100
+
+/** The bulks whose queued messages one step cancels: a commit of its own stores how far the broadcast is. */
+const CANCELED_BULKS = 20
 
 /** How much of a rate may be caught up: the steps of a high rate come once a second. */
 const CATCH_UP_MS = 2 * STEPS_MS
@@ -265,18 +272,43 @@ export function createBroadcastStepper(
     return true
   }
 
-  /** Cancels the queued messages of the next bulk. */
+  /** Cancels the queued messages of the next bulks. */
   async function cancelNext(row: BroadcastRow): Promise<boolean> {
-    const { workspace_id, id, canceled_through } = row
-    const bulk_id = await read.broadcasts.nextBulk(workspace_id, id, canceled_through)
-    if (bulk_id !== null) {
-      const message_ids = await read.broadcasts.queued(workspace_id, bulk_id)
-      if (message_ids.length > 0) {
-        await storage.hot.cancel({ workspace_id, message_ids, at: runtime.now() })
-      }
+    const { workspace_id, id, canceled_through: after } = row
+    const bulks = await read.broadcasts.nextBulks(workspace_id, id, {
+      after,
+      limit: CANCELED_BULKS,
+    })
+    const queued = bulks.length > 0 ? await read.broadcasts.queued(workspace_id, bulks) : []
+    for (let at = 0; at < queued.length; at += TOGETHER_MAX) {
+      const message_ids = queued.slice(at, at + TOGETHER_MAX)
+      await storage.hot.cancel({ workspace_id, message_ids, at: runtime.now() })
     }
-    const next = bulk_id === null ? { next_at: null } : { canceled_through: bulk_id }
-    return (await change(row, next)) !== null && bulk_id !== null
+    const last = bulks.at(-1)
+    const next = last === undefined ? { next_at: null } : { canceled_through: last }
+    return (await change(row, next)) !== null && last !== undefined
+  }
+
+  /** Gives messages that a pause holds their time: now, or the end of quiet hours. Returns whether there were some. */
+  async function free(row: BroadcastRow): Promise<boolean> {
+    const { workspace_id, id, channel, template_locale } = row
+    const held = await read.broadcasts.held(workspace_id, id, TOGETHER_MAX)
+    if (held.length === 0) return false
+    const { category } = await templateOf(read, { ...row, template_locale: template_locale ?? '' })
+    const recipients = () => held.map(({ recipient }) => recipient)
+    const endOfQuiet = await parts.quietHours.endFor(
+      { workspace_id, mode: 'live' },
+      { category, channel, recipients },
+    )
+    const at = runtime.now()
+    const outcomes = await storage.hot.reschedule(
+      held.map(({ id: message_id, recipient }) => {
+        const deferred_until = endOfQuiet?.(recipient, at) ?? null
+        const scheduled_at = deferred_until ?? at
+        return { workspace_id, message_id, scheduled_at, deferred_until, at, held_by: id }
+      }),
+    )
+    return outcomes.includes('rescheduled')
   }
 
   /** What a refusal does: a pause, or another try. */
@@ -300,7 +332,13 @@ export function createBroadcastStepper(
 
   return async (row) => {
     if (row.status === 'canceled') return cancelNext(row)
-    if (row.status !== 'scheduled' && row.status !== 'running') return false
+    if (row.status === 'paused' || row.status === 'draft') return false
+    // A pause may have held messages of a broadcast that has begun.
+    if (row.started_at && (await free(row))) return true
+    if (row.status === 'finished') {
+      await change(row, { next_at: null })
+      return false
+    }
     if (await isBehind(row)) return 'behind'
     const identity = await senderOf(row)
     if (!identity) {

@@ -484,7 +484,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
         ...{ workspace_id, message_id, deferred_until, at },
         scheduled_at: deferred_until ?? scheduled_at,
       }
-      const outcome = await storage.hot.reschedule(request)
+      const [outcome] = await storage.hot.reschedule([request])
       const message = await byId(workspace_id, message_id)
       if (outcome === 'is_call') throw invalid('id', 'A call cannot be rescheduled')
       if (outcome !== 'rescheduled') throw tooLate(message, 'rescheduled')

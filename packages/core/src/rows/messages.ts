@@ -291,9 +291,12 @@ export function messageTables(d: Dialect) {
       is_bulk: d.boolean().notNull().default(false),
       /** The time since which it is unknown whether a provider has the message; null if this is known. */
       unknown_since: d.time(),
+      /** The paused broadcast that holds the message until it is resumed: `due_at` is `HELD_UNTIL` meanwhile. */
+      held_by: d.text(),
     },
     (t) => [
       d.index('message_queue_due').on(t.due_at),
+      d.index('message_queue_held').on(t.held_by, t.message_id).where(sql`held_by is not null`),
       // While more is due than a claim takes, this index gives each workspace its turn. A message that is handed over as it is
       // queued is not in it.
       d

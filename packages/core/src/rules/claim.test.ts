@@ -5,6 +5,7 @@ import type { MessageRow } from '../rows/rows.ts'
 import {
   claimLookups,
   type DueMessage,
+  HELD_UNTIL,
   hasWaited,
   planClaim,
   planQueue,
@@ -28,6 +29,7 @@ function due(message_id: string, changes: Partial<DueMessage> = {}): DueMessage 
     attempt: 0,
     unknown_since: null,
     api_key_id: 'k1',
+    bulk_id: null,
     credits_used: units(1_000_000),
     channel: 'sms',
     sender: 'ACME',
@@ -47,10 +49,13 @@ function due(message_id: string, changes: Partial<DueMessage> = {}): DueMessage 
   }
 }
 
+const ids = (rows: readonly { message_id: string }[]) => rows.map(({ message_id }) => message_id)
+
 interface ClaimOptions {
   at?: Date
   suppressed?: string[]
   interrupted?: [message_id: string, provider: string][]
+  held?: [bulk_id: string, broadcast_id: string][]
   route?: (message_id: string) => Route
 }
 
@@ -62,6 +67,7 @@ function claim(messages: DueMessage[], options: ClaimOptions = {}) {
     token: 't2',
     suppressed: new Set(options.suppressed),
     interrupted: new Map(options.interrupted),
+    held: new Map(options.held),
     route: (message) => {
       const { message_id } = message as DueMessage
       routed.push(message_id)
@@ -178,22 +184,41 @@ describe('planClaim', () => {
     const { claimed, leases, attempts, routed } = claim(messages, {
       route: (id) => (id === 'm4' ? unrouted : carried),
     })
-    const ids = ['m3', 'm1', 'm4', 'm2', 'm5']
-    expect(claimed.map(({ message_id }) => message_id)).toEqual(ids)
-    expect(leases.map(({ message_id }) => message_id)).toEqual(ids)
+    const order = ['m3', 'm1', 'm4', 'm2', 'm5']
+    expect(claimed.map(({ message_id }) => message_id)).toEqual(order)
+    expect(leases.map(({ message_id }) => message_id)).toEqual(order)
     expect(leases.map(({ token }) => token)).toEqual(['t2', 't2', null, 't2', 't2'])
     expect(attempts.map(({ message_id }) => message_id)).toEqual(['m3', 'm5'])
     expect(routed).toEqual(['m3', 'm4', 'm5'])
   })
 
   it('plans nothing for no message', () => {
-    expect(claim([])).toEqual({ claimed: [], leases: [], attempts: [], routed: [] })
+    expect(claim([])).toEqual({ claimed: [], leases: [], attempts: [], holds: [], routed: [] })
+  })
+
+  it('holds the messages of a paused broadcast that no worker has begun to send', () => {
+    const bulk_id = 'bulk'
+    const messages = [
+      due('m1', { bulk_id, attempt: 1 }),
+      due('m2', { bulk_id: 'other' }),
+      due('m3', { bulk_id, token: 't1' }),
+      due('m4', { bulk_id, task: 'lookup', status: 'sent' }),
+      due('m5', { bulk_id, accepted: true }),
+      due('m6', { bulk_id, unknown_since: created_at }),
+      due('m7'),
+    ]
+    expect(ids(claimLookups(messages, now).holdable)).toEqual(['m1', 'm2'])
+    const plan = claim(messages, { held: [[bulk_id, 'b1']] })
+    expect(plan.holds).toEqual([
+      { message_id: 'm1', due_at: HELD_UNTIL, set_at: null, held_by: 'b1' },
+    ])
+    const others = ['m2', 'm3', 'm4', 'm5', 'm6', 'm7']
+    expect(ids(plan.claimed)).toEqual(others)
+    expect(ids(plan.leases)).toEqual(others)
   })
 })
 
 describe('claimLookups', () => {
-  const ids = (messages: readonly DueMessage[]) => messages.map(({ message_id }) => message_id)
-
   it('names the sendable messages that waited and the interrupted attempts', () => {
     const messages = [
       due('sendable'),

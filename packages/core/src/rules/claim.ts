@@ -12,6 +12,7 @@ export const CLAIMED_QUEUE_COLUMNS = [
 ] as const satisfies (keyof MessageQueueRow)[]
 export const CLAIMED_MESSAGE_COLUMNS = [
   'api_key_id',
+  'bulk_id',
   'credits_used',
   'channel',
   'sender',
@@ -70,6 +71,8 @@ export interface ClaimLookups {
   waited: DueMessage[]
   /** Messages whose last attempt was interrupted. The row of the attempt names the provider. */
   interrupted: DueMessage[]
+  /** Messages that a pause of their broadcast holds. */
+  holdable: (DueMessage & { bulk_id: string })[]
 }
 
 export interface ClaimContext {
@@ -79,6 +82,8 @@ export interface ClaimContext {
   suppressed: ReadonlySet<string>
   /** The provider of each interrupted attempt; the keys of this map are message ids. */
   interrupted: ReadonlyMap<string, string>
+  /** The paused broadcasts of `holdable` messages; the keys of this map are ids of bulks. */
+  held: ReadonlyMap<string, string>
   route(message: Routed): Route
 }
 
@@ -88,19 +93,53 @@ export interface ClaimPlan {
   /** The tokens and attempts of queue rows. A null token releases a row whose message is not sent now. */
   leases: { message_id: string; token: string | null; attempt: number }[]
   attempts: MessageAttemptRow[]
+  /** The columns of queue rows whose messages wait until their broadcast is resumed. */
+  holds: Hold[]
+}
+
+/** The columns that hold a message in the queue. */
+export const HELD_COLUMNS = ['due_at', 'set_at', 'held_by'] as const
+export type Hold = Pick<MessageQueueRow, 'message_id' | (typeof HELD_COLUMNS)[number]>
+
+/** When a held message would be due: later than any other, so that no claim reads it again. */
+export const HELD_UNTIL = new Date('9999-12-31T00:00:00.000Z')
+
+/** Whether a pause holds the message: no worker has begun to send it. */
+export function isHoldable({
+  task,
+  status,
+  token,
+  accepted,
+  unknown_since,
+}: Pick<MessageQueueRow, 'task' | 'token' | 'unknown_since'> &
+  Pick<MessageRow, 'status' | 'accepted'>): boolean {
+  return (
+    task === 'send' && status === 'queued' && token === null && !accepted && unknown_since === null
+  )
 }
 
 export function claimLookups(due: readonly DueMessage[], now: Date): ClaimLookups {
   return {
     waited: due.filter((message) => isSendable(message) && hasWaited(message, now)),
     interrupted: due.filter(({ token, task }) => token !== null && task === 'send'),
+    holdable: due.filter(isOfBulk).filter(isHoldable),
   }
 }
 
-/** Decides for each due message whether it is sent now and through which provider, and journals its attempt. */
+function isOfBulk(message: DueMessage): message is DueMessage & { bulk_id: string } {
+  return message.bulk_id !== null
+}
+
+/** Decides for each due message whether it is held, or sent now and through which provider, and journals its attempt. */
 export function planClaim(due: readonly DueMessage[], context: ClaimContext): ClaimPlan {
-  const plan: ClaimPlan = { claimed: [], leases: [], attempts: [] }
+  const plan: ClaimPlan = { claimed: [], leases: [], attempts: [], holds: [] }
   for (const message of due) {
+    const held_by = isHoldable(message) ? context.held.get(message.bulk_id ?? '') : undefined
+    if (held_by !== undefined) {
+      // Without `set_at`, a change of the clock does not move the time.
+      plan.holds.push({ ...HOLD, message_id: message.message_id, held_by })
+      continue
+    }
     const { claimed, lease, attempt } = claimOne(message, context)
     plan.leases.push(lease)
     if (attempt) plan.attempts.push(attempt)
@@ -108,6 +147,8 @@ export function planClaim(due: readonly DueMessage[], context: ClaimContext): Cl
   }
   return plan
 }
+
+const HOLD = { due_at: HELD_UNTIL, set_at: null }
 
 /** The claim of new messages in the transaction that queues them. */
 export interface ClaimOfNew extends Pick<ClaimContext, 'now' | 'token' | 'route'> {
@@ -170,10 +211,15 @@ export function queuedRow(message: MessageRow): NewQueueRow {
     attempt: 0,
     is_bulk: message.bulk_id !== null,
     unknown_since: null,
+    held_by: null,
   }
 }
 
-const NONE = { suppressed: new Set<string>(), interrupted: new Map<string, string>() }
+const NONE = {
+  suppressed: new Set<string>(),
+  interrupted: new Map<string, string>(),
+  held: new Map<string, string>(),
+}
 
 /** Claims a new message as a claim of its queue row would; null if no provider can take the message now. */
 function claimNew(message: MessageRow, queued: NewQueueRow, context: ClaimOfNew) {
@@ -194,6 +240,7 @@ function dueMessage(message: MessageRow, queued: MessageQueueRow): DueMessage {
     attempt: queued.attempt,
     unknown_since: queued.unknown_since,
     api_key_id: message.api_key_id,
+    bulk_id: message.bulk_id,
     credits_used: message.credits_used,
     channel: message.channel,
     sender: message.sender,

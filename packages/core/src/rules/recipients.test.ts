@@ -119,6 +119,7 @@ it('conserves the credits, refunds each share once, and moves each status forwar
               token: null,
               attempt: 1,
               is_bulk: false,
+              held_by: null,
               unknown_since: null,
             },
           ],

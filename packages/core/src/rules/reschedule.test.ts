@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { MessageQueueRow, MessageRow } from '../rows/rows.ts'
+import { HELD_UNTIL } from './claim.ts'
 import { planReschedule, type RescheduleState } from './reschedule.ts'
 
 const AT = new Date('2026-05-04T09:00:00Z')
@@ -23,15 +24,17 @@ const queued = {
   task: 'send',
   token: null,
   unknown_since: null,
+  held_by: null,
 } as MessageQueueRow
 
-function plan(scheduled_at: Date, state: Partial<RescheduleState> = {}) {
+function plan(scheduled_at: Date, state: Partial<RescheduleState> = {}, held_by?: string) {
   const request = {
     workspace_id: 'w1',
     message_id: 'm1',
     scheduled_at,
     deferred_until: null,
     at: AT,
+    ...(held_by !== undefined && { held_by }),
   }
   return planReschedule(request, { message, queued, ...state }, { newId: () => 'e1' })
 }
@@ -49,7 +52,7 @@ describe('planReschedule', () => {
           deferred_until: null,
           updated_at: AT,
         },
-        queued: { message_id: 'm1', due_at: later(7_200_000), set_at: AT },
+        queued: { message_id: 'm1', due_at: later(7_200_000), set_at: AT, held_by: null },
         report: {
           workspace_id: 'w1',
           message_id: 'm1',
@@ -93,5 +96,33 @@ describe('planReschedule', () => {
     ['is a call', { message: { ...message, channel: 'voice' } }, 'is_call'],
   ])('changes nothing if the message %s', (_, state, outcome) => {
     expect(plan(later(60_000), state)).toStrictEqual({ outcome, plan: null })
+  })
+
+  it('frees only messages that the broadcast holds', () => {
+    const held = { ...queued, due_at: HELD_UNTIL, held_by: 'b1' }
+    const { outcome, plan: freed } = plan(AT, { queued: held }, 'b1')
+    expect(outcome).toBe('rescheduled')
+    expect(freed).toMatchObject({
+      message: { scheduled_at: AT },
+      queued: { due_at: AT, set_at: AT, held_by: null },
+      report: { error_message: 'The pause ended: rescheduled to 2026-05-04T09:00:00.000Z' },
+    })
+    for (const other of [queued, { ...held, held_by: 'b2' }, { ...held, token: 't' }]) {
+      expect(plan(AT, { queued: other }, 'b1')).toStrictEqual({
+        outcome: 'not_waiting',
+        plan: null,
+      })
+    }
+    // A request about one held message ends its hold too; the next claim holds it again.
+    expect(plan(later(60_000), { queued: held }).plan?.queued.held_by).toBeNull()
+  })
+
+  it('frees a call without a change of the time on which its credits depend', () => {
+    const call = { ...message, channel: 'voice' as const, deferred_until: null }
+    const { plan: freed } = plan(AT, { message: call, queued: { ...queued, held_by: 'b1' } }, 'b1')
+    expect(freed).toMatchObject({
+      message: { scheduled_at: message.scheduled_at, expires_at: null },
+      queued: { due_at: AT },
+    })
   })
 })

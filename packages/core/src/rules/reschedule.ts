@@ -1,4 +1,5 @@
 import type { MessageEventRow, MessageQueueRow, MessageRow } from '../rows/rows.ts'
+import { isHoldable } from './claim.ts'
 
 export interface RescheduleRequest {
   workspace_id: string
@@ -8,9 +9,14 @@ export interface RescheduleRequest {
   /** The end of the quiet hours that set `scheduled_at`; null if none did. */
   deferred_until: Date | null
   at: Date
+  /** The paused broadcast that held the message, and holds it no more; absent for a request about one message. */
+  held_by?: string
 }
 
-/** `not_waiting`: the message was sent, has failed, or a provider may have it. `is_call`: calls keep their time. */
+/**
+ * `not_waiting`: the message was sent, has failed, a provider may have it, or the broadcast does not hold it. `is_call`: calls
+ * keep their time.
+ */
 export type RescheduleOutcome = 'rescheduled' | 'not_waiting' | 'is_call' | 'not_found'
 
 /** The columns of a message that rescheduling writes. */
@@ -22,7 +28,7 @@ export const RESCHEDULED_COLUMNS = [
 ] as const
 
 /** The columns of a queue row that rescheduling writes. */
-export const REQUEUED_COLUMNS = ['due_at', 'set_at'] as const
+export const REQUEUED_COLUMNS = ['due_at', 'set_at', 'held_by'] as const
 
 /** The code of the report in the history of a message. */
 export const RESCHEDULED = 'rescheduled'
@@ -34,41 +40,46 @@ export interface RescheduleState {
 
 export interface ReschedulePlan {
   message: Pick<MessageRow, 'workspace_id' | 'id' | (typeof RESCHEDULED_COLUMNS)[number]>
-  queued: Pick<MessageQueueRow, 'message_id'> & { due_at: Date; set_at: Date }
+  queued: Pick<MessageQueueRow, 'message_id' | 'held_by'> & { due_at: Date; set_at: Date }
   report: MessageEventRow
 }
 
 /** Plans the new time of a message, if no worker has begun to send it. An expiry keeps its distance from the time. */
 export function planReschedule(
-  { workspace_id, message_id, scheduled_at, deferred_until, at }: RescheduleRequest,
+  { workspace_id, message_id, scheduled_at, deferred_until, at, held_by }: RescheduleRequest,
   { message, queued }: RescheduleState,
   { newId }: { newId: () => string },
 ): { outcome: RescheduleOutcome; plan: ReschedulePlan | null } {
   if (!message) return { outcome: 'not_found', plan: null }
-  const isWaiting =
-    queued?.task === 'send' && queued.token === null && queued.unknown_since === null
-  if (message.status !== 'queued' || message.accepted || !isWaiting) {
+  if (!queued || !isHoldable({ ...message, ...queued })) {
     return { outcome: 'not_waiting', plan: null }
   }
-  // The hold of a call ends at a time that depends on its schedule.
-  if (message.channel === 'voice') return { outcome: 'is_call', plan: null }
+  if (held_by !== undefined && queued.held_by !== held_by) {
+    return { outcome: 'not_waiting', plan: null }
+  }
+  // The credits that are held for a call return at a time that depends on its schedule.
+  const isCall = message.channel === 'voice'
+  if (isCall && held_by === undefined) return { outcome: 'is_call', plan: null }
   // The age of a message counts from this time, so a message that is due now needs one too.
   const due_at = scheduled_at > at ? scheduled_at : at
   const { expires_at } = message
   const before = message.scheduled_at ?? message.created_at
+  const times = {
+    scheduled_at: due_at,
+    expires_at: expires_at && new Date(due_at.getTime() + expires_at.getTime() - before.getTime()),
+    deferred_until,
+  }
+  const cause = `${held_by === undefined ? 'Rescheduled' : 'The pause ended: rescheduled'}${deferred_until === null ? '' : ' and deferred by quiet hours'}`
   return {
     outcome: 'rescheduled',
     plan: {
       message: {
         workspace_id,
         id: message_id,
-        scheduled_at: due_at,
-        expires_at:
-          expires_at && new Date(due_at.getTime() + expires_at.getTime() - before.getTime()),
-        deferred_until,
+        ...(isCall ? timesOf(message) : times),
         updated_at: at,
       },
-      queued: { message_id, due_at, set_at: at },
+      queued: { message_id, due_at, set_at: at, held_by: null },
       report: {
         workspace_id,
         message_id,
@@ -76,9 +87,20 @@ export function planReschedule(
         status: 'queued',
         applied: true,
         error_code: RESCHEDULED,
-        error_message: `Rescheduled${deferred_until === null ? '' : ' and deferred by quiet hours'} to ${due_at.toISOString()}`,
+        error_message: `${cause} to ${due_at.toISOString()}`,
         at,
       },
     },
   }
+}
+
+function timesOf({
+  scheduled_at,
+  expires_at,
+  deferred_until,
+}: Omit<MessageRow, 'content'>): Pick<
+  MessageRow,
+  'scheduled_at' | 'expires_at' | 'deferred_until'
+> {
+  return { scheduled_at, expires_at, deferred_until }
 }

@@ -59,6 +59,7 @@ function settled(
     token,
     attempt: 1,
     is_bulk: false,
+    held_by: null,
     unknown_since: null,
     ...queue,
   }

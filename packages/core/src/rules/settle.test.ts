@@ -32,6 +32,7 @@ function queuedRow(message: MessageRow, overrides: Partial<MessageQueueRow> = {}
     token: 'mine',
     attempt: 1,
     is_bulk: false,
+    held_by: null,
     unknown_since: null,
     ...overrides,
   }

@@ -25,6 +25,7 @@ export function claimed(fields: Partial<ClaimedMessage> = {}): ClaimedMessage {
     attempt: 3,
     unknown_since: null,
     api_key_id: 'k1',
+    bulk_id: null,
     credits_used: units(1_000_000),
     channel: 'sms',
     sender: null,

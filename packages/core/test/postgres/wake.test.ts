@@ -50,7 +50,7 @@ describe('a server hears', () => {
     const scheduled_at = new Date(at.getTime() + 60_000)
     const { id: message_id } = await bench.queued(workspace_id, { scheduled_at })
     const now = { scheduled_at: at, deferred_until: null, at }
-    await bench.storage.hot.reschedule({ workspace_id, message_id, ...now })
+    await bench.storage.hot.reschedule([{ workspace_id, message_id, ...now }])
     await expect.poll(() => heard, patient).toEqual(['messages'])
   })
 

@@ -6,6 +6,7 @@ import { createCarriers } from '../../src/carriers/carriers.ts'
 import { createContacts } from '../../src/contacts/contacts.ts'
 import { units } from '../../src/contract/fields/units.ts'
 import { QUOTAS } from '../../src/contract/limits.ts'
+import type { Outcome } from '../../src/contract/outside/provider.ts'
 import type { NewBroadcast } from '../../src/contract/resources/broadcasts.ts'
 import type { SmsContent } from '../../src/contract/resources/content.ts'
 import { createDispatchControl } from '../../src/control/dispatch-control.ts'
@@ -16,6 +17,7 @@ import { searchMessages } from '../../src/messages/search.ts'
 import { createPricing, DEFAULT_PRICES } from '../../src/prices/price.ts'
 import { createQuietHours } from '../../src/quiet-hours/quiet-hours.ts'
 import type { MessageRow } from '../../src/rows/rows.ts'
+import type { ClaimedMessage } from '../../src/rules/claim.ts'
 import type { Storage } from '../../src/storage/ports/storage.ts'
 import { createTemplates } from '../../src/templates/templates.ts'
 import { createStatusCallbacks } from '../../src/webhooks/status-callbacks.ts'
@@ -575,9 +577,6 @@ export function broadcastsContract(open: OpenStorage): void {
       bench.clock.advance(MINUTE_MS)
     }
     expect((await broadcasts.get(workspaceId, id)).broadcast.status).toBe('finished')
-    await expect(broadcasts.pause(workspaceId, id)).rejects.toThrow(
-      'The broadcast is finished: it cannot be paused. Cancel it to take back messages that wait',
-    )
     await broadcasts.cancel(workspaceId, id)
     await run()
     const { broadcast, results } = await broadcasts.get(workspaceId, id)
@@ -591,6 +590,197 @@ export function broadcastsContract(open: OpenStorage): void {
     })
     expect((await bench.account(workspaceId)).balance).toBe(1_000 * SMS_PRICE)
     expect(await bench.storage.read.broadcasts.due(bench.clock.now(), 10)).toEqual([])
+  })
+
+  it('cancels the messages of many steps, each once, when the process dies meanwhile', async () => {
+    const { workspaceId, identity } = await stage(22)
+    const { storage } = bench
+    let crashes = 0
+    for (let at = 0; ; at++) {
+      const { broadcasts, run } = featureOn(storage)
+      const id = await make(broadcasts, identity, { rate: 6 })
+      for (let i = 0; i < 24; i++) {
+        await run()
+        bench.clock.advance(MINUTE_MS / 6)
+      }
+      await broadcasts.cancel(workspaceId, id)
+      const crash = crashing(storage, at)
+      await featureOn(crash.storage).run()
+      if (!crash.has_crashed()) {
+        // Twenty bulks are one step.
+        expect(await storage.read.broadcasts.due(bench.clock.now(), 10)).toEqual([])
+      }
+      await featureOn(storage).run()
+      expect((await broadcasts.get(workspaceId, id)).results, `crash ${at}`).toMatchObject({
+        ...{ queued: 0, failed: 22, canceled: 22, credits_refunded: 22 * SMS_PRICE },
+      })
+      expect((await bench.account(workspaceId)).balance).toBe(1_000 * SMS_PRICE)
+      if (!crash.has_crashed()) break
+      crashes += 1
+    }
+    // Two steps with their cancellation, and the end, each with a crash before and after its commit.
+    expect(crashes).toBe(10)
+  })
+
+  /** A finished broadcast to three contacts, whose messages go in four hours, an hour later and at no time. */
+  async function waiting() {
+    const { workspaceId, identity } = await stage(0)
+    const zones = ['Etc/UTC', 'Etc/GMT+1', 'Etc/GMT+12']
+    const rows = zones.map((time_zone, i) =>
+      contactOf(workspaceId, i, { attributes: { time_zone } }),
+    )
+    await bench.storage.write(({ contacts }) => contacts.insert(rows))
+    const feature = featureOn(bench.storage)
+    const scheduled_at = new Date(bench.clock.now().getTime() + 4 * 60 * MINUTE_MS)
+    const id = await make(feature.broadcasts, identity, { scheduled_at, time_zone: 'recipient' })
+    await feature.run()
+    const stateOf = async () => (await feature.broadcasts.get(workspaceId, id)).broadcast
+    expect(await stateOf()).toMatchObject({ status: 'finished', counts: { accepted: 3 } })
+    const ids = (await sent(workspaceId)).map((message) => message.id)
+    const claimed = async () =>
+      (await bench.claimMessages()).flatMap(({ message_id }) => {
+        const at = ids.indexOf(message_id)
+        return at < 0 ? [] : at
+      })
+    return { ...feature, ...{ workspaceId, identity, id, stateOf, claimed, ids } }
+  }
+
+  const settle = (message: ClaimedMessage, outcome: Outcome) =>
+    bench.settle(message, { task: 'send', attempt: message.attempt, outcome })
+
+  it('holds accepted messages while it is paused, and sends them after it', async () => {
+    const { broadcasts, run, workspaceId, identity, id, stateOf, claimed, ids } = await waiting()
+    const before = await stateOf()
+    expect(await broadcasts.pause(workspaceId, id)).toMatchObject({
+      status: 'paused',
+      pause: { reason: 'requested' },
+    })
+    await expect(broadcasts.pause(workspaceId, id)).rejects.toThrow('it cannot be paused')
+    bench.clock.advance(4.5 * 60 * MINUTE_MS)
+    expect(await claimed()).toEqual([])
+    // A held message is read by one claim only, so that others do not wait behind it.
+    const others = [await bench.queued(workspaceId), await bench.queued(workspaceId)]
+    const taken = [
+      ...(await bench.claimMessages({ limit: 1 })),
+      ...(await bench.claimMessages({ limit: 1 })),
+    ].map(({ message_id }) => message_id)
+    expect(taken.toSorted()).toEqual(others.map((message) => message.id).toSorted())
+    const held = await bench.storage.read.broadcasts.held(workspaceId, id, 10)
+    expect(held.map((message) => message.id)).toEqual([ids[0]])
+    expect((await broadcasts.get(workspaceId, id)).results.queued).toBe(3)
+    await run()
+    expect(await claimed()).toEqual([])
+
+    const at = bench.clock.advance(25 * 60 * MINUTE_MS)
+    await broadcasts.resume(identity, id)
+    expect(await stateOf()).toMatchObject({
+      status: 'finished',
+      finished_at: before.finished_at,
+      pause: null,
+    })
+    await run()
+    expect(await bench.message(workspaceId, ids[0] as string)).toMatchObject({ scheduled_at: at })
+    expect(await bench.reportsOf(workspaceId, ids[0] as string)).toMatchObject([
+      { error_code: 'rescheduled', error_message: expect.stringContaining('The pause ended') },
+    ])
+    // Those that no claim had read go too.
+    expect((await claimed()).toSorted()).toEqual([0, 1, 2])
+    await run()
+    expect(await bench.storage.read.broadcasts.due(bench.clock.now(), 10)).toEqual([])
+    expect((await stateOf()).status).toBe('finished')
+  })
+
+  it('sends held messages at their time if it is resumed before', async () => {
+    const { broadcasts, run, workspaceId, identity, id, claimed } = await waiting()
+    await broadcasts.pause(workspaceId, id)
+    bench.clock.advance(4.5 * 60 * MINUTE_MS)
+    expect(await claimed()).toEqual([])
+    await broadcasts.resume(identity, id)
+    await run()
+    expect(await claimed()).toEqual([0])
+    bench.clock.advance(60 * MINUTE_MS)
+    expect(await claimed()).toContain(1)
+  })
+
+  it('cancels and refunds held messages', async () => {
+    const { broadcasts, run, workspaceId, id, claimed } = await waiting()
+    await broadcasts.pause(workspaceId, id)
+    bench.clock.advance(6 * 60 * MINUTE_MS)
+    expect(await claimed()).toEqual([])
+    await broadcasts.cancel(workspaceId, id)
+    await run()
+    expect((await broadcasts.get(workspaceId, id)).results).toMatchObject({
+      ...{ queued: 0, canceled: 3, credits_refunded: 3 * SMS_PRICE },
+    })
+    expect((await bench.account(workspaceId)).balance).toBe(1_000 * SMS_PRICE)
+    expect(await bench.storage.read.broadcasts.held(workspaceId, id, 10)).toEqual([])
+  })
+
+  it('cannot be paused when it is finished and no message waits', async () => {
+    const { workspaceId, identity } = await stage(1)
+    const { broadcasts, run } = featureOn(bench.storage)
+    const id = await make(broadcasts, identity)
+    await run()
+    const [message] = await bench.claimMessages()
+    if (message)
+      await settle(message, { type: 'accepted', provider_message_id: 'p1', lookup_after_ms: null })
+    bench.clock.advance(MINUTE_MS)
+    await run()
+    await expect(broadcasts.pause(workspaceId, id)).rejects.toThrow(
+      'The broadcast is finished, and no message waits: it cannot be paused',
+    )
+  })
+
+  it('holds the messages of a broadcast that paused itself only after a request', async () => {
+    const { workspaceId, identity } = await stage(2, 1)
+    const { broadcasts, run } = featureOn(bench.storage)
+    const id = await make(broadcasts, identity, { rate: 6 })
+    await run()
+    bench.clock.advance(MINUTE_MS)
+    await run()
+    expect((await broadcasts.get(workspaceId, id)).broadcast).toMatchObject({
+      ...{ pause: { reason: 'insufficient_credits' }, counts: { accepted: 1 } },
+    })
+    const requeued = async () => {
+      const [message] = await bench.claimMessages()
+      if (message) {
+        const busy = { error_code: 'busy', error_message: 'Busy', delay_ms: null }
+        await settle(message, { type: 'retry', ...busy })
+      }
+      bench.clock.advance(60 * MINUTE_MS)
+      return message !== undefined
+    }
+    expect(await requeued()).toBe(true)
+    await broadcasts.pause(workspaceId, id)
+    expect(await requeued()).toBe(false)
+    await broadcasts.resume(identity, id)
+    await run()
+    expect(await requeued()).toBe(true)
+    expect((await broadcasts.get(workspaceId, id)).broadcast.pause).toMatchObject({
+      reason: 'insufficient_credits',
+    })
+  })
+
+  it('leaves no message held when it is resumed while claims hold its messages', async () => {
+    const { workspaceId, identity } = await stage(40)
+    const { broadcasts, run } = featureOn(bench.storage)
+    const id = await make(broadcasts, identity, { rate: 240 })
+    await run()
+    const claimed = new Set<string>()
+    for (let i = 0; i < 12; i++) {
+      await broadcasts.pause(workspaceId, id)
+      const [first, second] = await Promise.all([
+        bench.claimMessages({ limit: 3 }),
+        bench.claimMessages({ limit: 3 }),
+        broadcasts.resume(identity, id),
+      ])
+      for (const { message_id } of [...first, ...second]) claimed.add(message_id)
+      bench.clock.advance(1_000)
+      await run()
+      expect(await bench.storage.read.broadcasts.held(workspaceId, id, 100)).toEqual([])
+    }
+    for (const { message_id } of await bench.claimMessages()) claimed.add(message_id)
+    expect(claimed.size).toBe((await sent(workspaceId)).length)
   })
 
   it('pauses when its key may not send any more, and continues with another', async () => {
@@ -765,6 +955,7 @@ function crashing(storage: Storage, at: number): { storage: Storage; has_crashed
   }
   const dying = withWrites(storage, {
     accept: (requests) => around(() => storage.hot.accept(requests)),
+    cancel: (request) => around(() => storage.hot.cancel(request)),
     write: (work) => around(() => storage.write(work)),
   })
   return { storage: dying, has_crashed: () => isDead }
@@ -772,7 +963,12 @@ function crashing(storage: Storage, at: number): { storage: Storage; has_crashed
 
 function withWrites(
   storage: Storage,
-  { accept, write }: { accept: Storage['hot']['accept']; write: Storage['write'] },
+  {
+    write,
+    ...hot
+  }: Pick<Storage['hot'], 'accept'> &
+    Partial<Pick<Storage['hot'], 'cancel'>> &
+    Pick<Storage, 'write'>,
 ): Storage {
-  return { ...storage, read: storage.read, hot: { ...storage.hot, accept }, write }
+  return { ...storage, read: storage.read, hot: { ...storage.hot, ...hot }, write }
 }

@@ -33,6 +33,7 @@ export function claimMessagesContract(open: OpenStorage): void {
         workspace_id: workspaceId,
         channel: 'sms',
         api_key_id: message.api_key_id,
+        bulk_id: null,
         credits_used: message.credits_used,
         sender: 'Acme',
         recipient: message.recipient,

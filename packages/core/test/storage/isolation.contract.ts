@@ -231,10 +231,13 @@ export function isolationContract(open: OpenStorage): void {
     const queued = bench.make.send(workspaceId, { bulk_id: BULK_ID, recipient })
     await bench.accept({ ...queued, debit: null })
     await bench.storage.write(async ({ broadcasts, suppressions }) => {
-      await broadcasts.insert(bench.make.broadcast(workspaceId, { id: BROADCAST_ID }))
+      const paused = { status: 'paused', pause_reason: 'requested' } as const
+      await broadcasts.insert(bench.make.broadcast(workspaceId, { id: BROADCAST_ID, ...paused }))
       const of = { workspace_id: workspaceId, channel: 'sms', reason: 'opt_out' } as const
       await suppressions.add([{ ...of, address: recipient, created_at: bench.clock.now() }])
     })
+    // A claim holds the message of the paused broadcast.
+    await bench.claimMessages()
     await bench.storage.write(({ verifications }) =>
       verifications.notePause(
         { workspace_id: workspaceId, ...pause, allowed_until: null },
@@ -459,8 +462,10 @@ export function isolationContract(open: OpenStorage): void {
             broadcasts.unsubscribed(asker, {
               ...{ id: BROADCAST_ID, channel: 'sms', started_at: new Date(0) },
             }),
-          nextBulk: () => broadcasts.nextBulk(asker, BROADCAST_ID, ''),
-          queued: () => broadcasts.queued(asker, BULK_ID),
+          nextBulks: () => broadcasts.nextBulks(asker, BROADCAST_ID, { after: '', limit: 10 }),
+          queued: () => broadcasts.queued(asker, [BULK_ID]),
+          hasQueued: async () => Number(await broadcasts.hasQueued(asker, BROADCAST_ID)),
+          held: () => broadcasts.held(asker, BROADCAST_ID, 10),
         },
         templates: {
           byName: () => templates.byName(asker, 'welcome'),

@@ -11,14 +11,14 @@ export function rescheduleContract(open: OpenStorage): void {
   const bench = benchFor(open)
 
   const inMs = (ms: number) => new Date(bench.clock.now().getTime() + ms)
-  const reschedule = (
+  const reschedule = async (
     workspace_id: string,
     message_id: string,
     scheduled_at: Date,
     deferred_until: Date | null = null,
   ): Promise<RescheduleOutcome> => {
     const times = { scheduled_at, deferred_until, at: bench.clock.now() }
-    return bench.storage.hot.reschedule({ workspace_id, message_id, ...times })
+    return only(await bench.storage.hot.reschedule([{ workspace_id, message_id, ...times }]))
   }
 
   it('moves a scheduled message to a later time, and writes its history', async () => {

@@ -192,7 +192,10 @@ export const broadcast = z
     pause: z
       .object({ reason: z.enum(PAUSE_REASONS), message: z.string() })
       .nullable()
-      .meta({ description: 'Why it is paused; null in other states.' }),
+      .meta({
+        description:
+          'Why it is paused; null in other states. `requested`: its queued messages wait for `resume` too. Otherwise they are still sent.',
+      }),
     template: z.object({
       name: z.string(),
       version: z.int().nullable().meta({
@@ -227,7 +230,9 @@ export const broadcast = z
     created_at: timestamp,
     updated_at: timestamp,
     started_at: timestamp.nullable(),
-    finished_at: timestamp.nullable().meta({ description: 'When it was finished or canceled.' }),
+    finished_at: timestamp.nullable().meta({
+      description: 'When each contact had had its turn, or the broadcast was canceled.',
+    }),
   })
   .meta({ id: 'Broadcast' })
 
@@ -370,14 +375,15 @@ export const broadcasts = {
     path: '/api/v1/broadcasts/:id/pause',
     summary: 'Pause a broadcast',
     description:
-      'Messages that were accepted are still sent, also those that wait for their time: a cancellation takes them back.',
+      'Its messages that no worker has begun to send are held, also those that wait for their time, and also after it is finished or paused itself.',
   }),
   resume: endpoint({
     ...changed,
     also_scope: 'manage_contacts',
     path: '/api/v1/broadcasts/:id/resume',
     summary: 'Continue a paused broadcast, or begin a draft',
-    description: 'The broadcast is sent with the API key of this request from now on.',
+    description:
+      'The broadcast is sent with the API key of this request from now on. Held messages go at their time, or at once if it is past; quiet hours defer them.',
   }),
   cancel: endpoint({
     ...changed,

@@ -53,8 +53,11 @@ export interface HotVerbs {
    * attempts than one after another. Announces the ends.
    */
   checkCodes(checks: readonly CodeCheck[]): Promise<CheckResult[]>
-  /** Gives a message that no worker has begun to send a new time, with a report in its history. */
-  reschedule(request: RescheduleRequest): Promise<RescheduleOutcome>
+  /**
+   * Gives messages that no worker has begun to send new times, with a report in the history of each. Returns the outcome for each
+   * message. No message may be in the batch twice.
+   */
+  reschedule(requests: readonly RescheduleRequest[]): Promise<RescheduleOutcome[]>
   /**
    * Leases due deliveries, within the claim's limits for each webhook and each workspace, so that no backlog blocks the
    * others. Discards the due deliveries of a disabled webhook, except tests.

@@ -16,10 +16,10 @@ import type { Slice } from '../../contract/endpoints/paging.ts'
 import type { BroadcastStatus } from '../../contract/resources/broadcasts.ts'
 import type { MessageStatus } from '../../contract/resources/messages.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
-import type { BroadcastRow } from '../../rows/rows.ts'
+import type { BroadcastRow, MessageRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
 
-import { isBelow, type StoreDialect } from './queries.ts'
+import { filledUp, isBelow, type StoreDialect } from './queries.ts'
 
 /** The columns of a broadcast that change. */
 export type BroadcastChange = Partial<Omit<BroadcastRow, 'workspace_id' | 'id'>>
@@ -33,9 +33,12 @@ export interface BroadcastTotal {
   refunded: number
 }
 
+/** SQL: whether the broadcast `c` holds its messages. One that paused itself does not: they are paid. */
+export const HOLDS_MESSAGES = `c.status = 'paused' and c.pause_reason = 'requested'`
+
 export function broadcastStore(
   db: Db,
-  { broadcasts: t, bulks, messages, suppressions }: Tables,
+  { broadcasts: t, bulks, messages, message_queue: queue, suppressions }: Tables,
   { locked }: Pick<StoreDialect, 'locked'>,
 ) {
   const one = (workspaceId: string, id: string) =>
@@ -125,17 +128,47 @@ export function broadcastStore(
         const found = db.select({ n: rowCount }).from(messages)
         return (await found.where(and(messagesOf(workspaceId, id), isLeft)))[0]?.n ?? 0
       },
-      /** The next bulk of a broadcast after the bulk `after`; null after the last one. */
-      async nextBulk(workspaceId: string, id: string, after: string): Promise<string | null> {
+      /** The next bulks of a broadcast after the bulk `after`, in their order. */
+      async nextBulks(
+        workspaceId: string,
+        id: string,
+        { after, limit }: { after: string; limit: number },
+      ): Promise<string[]> {
         const next = and(bulksOf(workspaceId, id), gt(bulks.id, after))
         const found = db.select({ id: bulks.id }).from(bulks).where(next)
-        return (await found.orderBy(asc(bulks.id)).limit(1))[0]?.id ?? null
+        return (await found.orderBy(asc(bulks.id)).limit(limit)).map((row) => row.id)
       },
-      /** The ids of the queued messages of a bulk. */
-      async queued(workspaceId: string, bulkId: string): Promise<string[]> {
+      /** The ids of the queued messages of these bulks. */
+      async queued(workspaceId: string, bulkIds: readonly string[]): Promise<string[]> {
         const { workspace_id, bulk_id, id, status } = messages
-        const some = and(eq(workspace_id, workspaceId), eq(bulk_id, bulkId), eq(status, 'queued'))
+        const some = and(
+          eq(workspace_id, workspaceId),
+          inArray(bulk_id, filledUp(bulkIds)),
+          eq(status, 'queued'),
+        )
         return (await db.select({ id }).from(messages).where(some)).map((row) => row.id)
+      },
+      /** Whether a message of the broadcast is queued. */
+      async hasQueued(workspaceId: string, id: string): Promise<boolean> {
+        const some = and(messagesOf(workspaceId, id), eq(messages.status, 'queued'))
+        return (await db.select({ id: messages.id }).from(messages).where(some).limit(1)).length > 0
+      },
+      /** Messages that a pause of the broadcast holds. */
+      async held(
+        workspaceId: string,
+        id: string,
+        limit: number,
+      ): Promise<Pick<MessageRow, 'id' | 'recipient'>[]> {
+        return db
+          .select({ id: messages.id, recipient: messages.recipient })
+          .from(queue)
+          .innerJoin(
+            messages,
+            and(eq(messages.workspace_id, queue.workspace_id), eq(messages.id, queue.message_id)),
+          )
+          .where(and(eq(queue.held_by, id), eq(queue.workspace_id, workspaceId)))
+          .orderBy(asc(queue.message_id))
+          .limit(limit)
       },
     },
     writes: {

@@ -4,7 +4,7 @@ import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { DispatchPauseRow, PauseRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
 
-/** Selects queued messages accepted until `created_until` that are either claimed or due until `due_until`. */
+/** Selects queued messages accepted until `created_until` that are claimed, held by a broadcast, or due until `due_until`. */
 export interface Doubt {
   created_until: Date
   due_until: Date
@@ -48,7 +48,8 @@ export function dispatchPauseStore(
     and(
       eq(queue.task, 'send'),
       lte(messages.created_at, created_until),
-      or(lte(queue.due_at, due_until), isNotNull(queue.token)),
+      // A broadcast that held a message may have been resumed after the backup.
+      or(lte(queue.due_at, due_until), isNotNull(queue.token), isNotNull(queue.held_by)),
     )
 
   async function byScope(scope: string) {

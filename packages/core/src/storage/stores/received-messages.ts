@@ -84,6 +84,7 @@ export function receivedMessageStore(
     attempt: 0,
     is_bulk: false,
     unknown_since: null,
+    held_by: null,
   })
 
   return {

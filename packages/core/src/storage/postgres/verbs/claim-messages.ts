@@ -5,8 +5,10 @@ import {
   CLAIMED_MESSAGE_COLUMNS,
   CLAIMED_QUEUE_COLUMNS,
   type ClaimedMessage,
+  type ClaimLookups,
   claimLookups,
   type DueMessage,
+  HELD_COLUMNS,
   planClaim,
 } from '../../../rules/claim.ts'
 import {
@@ -21,6 +23,7 @@ import {
 import type { Log } from '../../../runtime/runtime.ts'
 import type { MessageClaim } from '../../ports/hot.ts'
 import { type Clock, type ClockSteps, REDATED, REDATED_MAX, STEP_MIN_MS } from '../../queueing.ts'
+import { HOLDS_MESSAGES } from '../../stores/broadcasts.ts'
 
 import { type Database, statement, type Transaction } from '../engine/database.ts'
 import { insertInto, present, updateOf } from '../engine/rows.ts'
@@ -117,6 +120,16 @@ const findAttempts = statement<Pick<MessageAttemptRow, 'message_id' | 'provider'
      and a.number = r.number`,
 )
 
+/** Holds the paused broadcasts: what is held until this claim ends must be stored before a request resumes one. */
+const findPaused = statement<{ bulk_id: string; held_by: string }>(
+  'find_paused_broadcasts',
+  `select b.id as bulk_id, c.id as held_by
+   from unnest($1::text[], $2::text[]) r(workspace_id, id)
+   join bulks b on b.workspace_id = r.workspace_id and b.id = r.id
+   join broadcasts c on c.workspace_id = b.workspace_id and c.id = b.broadcast_id
+   where ${HOLDS_MESSAGES} order by c.id for share of c`,
+)
+
 /**
  * The verb `claimMessages` on PostgreSQL: take due rows that no claim holds, move their due time to the end of the
  * lease, journal the attempts. The messages are read after their queue rows were locked, so that a claim sees the
@@ -151,6 +164,10 @@ export function prepareClaimMessages(
     },
   })
   const journal = insertInto('journal_attempts', t.message_attempts)
+  const hold = updateOf('hold_messages', t.message_queue, {
+    key: ['message_id'],
+    set: HELD_COLUMNS,
+  })
 
   /** The due rows. A lease that ended only because the clock was set forwards stays valid. */
   async function dueOf(tx: Transaction, claim: MessageClaim): Promise<Due[]> {
@@ -223,16 +240,21 @@ export function prepareClaimMessages(
       const isFull = taken.length === claim.limit
       if (taken.length === 0) return { claimed: [], left, end, isFull }
       const found = await readDue(tx, taken)
-      const { waited, interrupted } = claimLookups(found, claim.now)
+      const { waited, interrupted, holdable } = claimLookups(found, claim.now)
+      const [suppressed, providers, held] = await Promise.all([
+        findSuppressed(tx, waited),
+        findProviders(tx, interrupted),
+        findHeld(tx, holdable),
+      ])
       const plan = planClaim(found, {
         now: claim.now,
         token: claim.token,
-        suppressed: await findSuppressed(tx, waited),
-        interrupted: await findProviders(tx, interrupted),
+        ...{ suppressed, interrupted: providers, held },
         route: claim.route,
       })
       tx.write(lease, plan.leases, now, claim.lease_ms)
       tx.write(journal, plan.attempts)
+      tx.write(hold, plan.holds)
       return { claimed: plan.claimed, left, end, isFull }
     })
     // A transaction that failed or is repeated has moved nothing.
@@ -279,6 +301,17 @@ async function findProviders(
     interrupted.map(({ attempt }) => attempt),
   )
   return new Map(attempts.map(({ message_id, provider }) => [message_id, provider]))
+}
+
+/** The paused broadcasts of these messages; the keys of this map are ids of bulks. */
+async function findHeld(
+  tx: Transaction,
+  holdable: ClaimLookups['holdable'],
+): Promise<Map<string, string>> {
+  if (holdable.length === 0) return new Map()
+  const bulks = new Map(holdable.map(({ bulk_id, workspace_id }) => [bulk_id, workspace_id]))
+  const paused = await tx.rows(findPaused, [...bulks.values()], [...bulks.keys()])
+  return new Map(paused.map(({ bulk_id, held_by }) => [bulk_id, held_by]))
 }
 
 const AHEAD = `interval '${STEP_MIN_MS} milliseconds'`

@@ -26,47 +26,77 @@ export function prepareReschedule(
     clock: Clock
     onQueued: () => void
   },
-): (request: RescheduleRequest) => Promise<RescheduleOutcome> {
+): (requests: readonly RescheduleRequest[]) => Promise<RescheduleOutcome[]> {
   const lockQueued = statement<MessageQueueRow>(
-    'lock_rescheduled_queue_row',
-    `select ${namesOf(t.message_queue).join(', ')} from message_queue
-     where workspace_id = $1 and message_id = $2 for update`,
+    'lock_rescheduled_queue_rows',
+    `select ${namesOf(t.message_queue)
+      .map((name) => `q.${name}`)
+      .join(', ')}
+     from unnest($1::text[], $2::text[]) r(workspace_id, id)
+     join message_queue q on q.message_id = r.id and q.workspace_id = r.workspace_id
+     order by q.message_id for update of q`,
   )
-  const lockMessage = statement<SettledMessage>(
-    'lock_rescheduled_message',
-    `select ${namesOf(t.messages, 'content').join(', ')} from messages
-     where workspace_id = $1 and id = $2 for update`,
+  const lockMessages = statement<SettledMessage>(
+    'lock_rescheduled_messages',
+    `select ${namesOf(t.messages, 'content')
+      .map((name) => `m.${name}`)
+      .join(', ')}
+     from unnest($1::text[], $2::text[]) r(workspace_id, id)
+     join messages m on m.workspace_id = r.workspace_id and m.id = r.id
+     order by m.id for update of m`,
   )
-  const updateMessage = updateOf('reschedule_message', t.messages, {
+  const updateMessages = updateOf('reschedule_messages', t.messages, {
     key: ['workspace_id', 'id'],
     set: RESCHEDULED_COLUMNS,
   })
-  const requeue = updateOf('requeue_rescheduled_message', t.message_queue, {
+  const requeue = updateOf('requeue_rescheduled_messages', t.message_queue, {
     key: ['message_id'],
     set: REQUEUED_COLUMNS,
     instead: { due_at: dueAt('r.due_at', '$3'), set_at: dueAt('r.set_at', '$3') },
   })
   const insertMessageEvents = insertInto('insert_message_events', t.message_events)
-  return async (request) => {
-    const { workspace_id, message_id, at } = request
+  return async (requests) => {
     const idsOf = repeatableIds(newId)
-    const outcome = await database.transact(async (tx) => {
+    const ids = [
+      requests.map(({ workspace_id }) => workspace_id),
+      requests.map(({ message_id }) => message_id),
+    ] as const
+    const outcomes = await database.transact(async (tx) => {
       const [queued, messages] = await Promise.all([
-        tx.rows(lockQueued, workspace_id, message_id),
-        tx.rows(lockMessage, workspace_id, message_id),
+        tx.rows(lockQueued, ...ids),
+        tx.rows(lockMessages, ...ids),
       ])
-      const state = { message: messages[0] ?? null, queued: queued[0] ?? null }
-      const { outcome, plan } = planReschedule(request, state, { newId: idsOf() })
-      if (plan) {
-        const { queued: row } = plan
-        const due = { ...row, due_at: clock.sent(row.due_at, at), set_at: clock.sent(at, at) }
-        tx.write(updateMessage, [plan.message])
-        tx.write(requeue, [due], clock.origin)
-        tx.write(insertMessageEvents, [plan.report])
-      }
-      return outcome
+      const queuedById = new Map(queued.map((row) => [row.message_id, row]))
+      const messageById = new Map(messages.map((row) => [row.id, row]))
+      const context = { newId: idsOf() }
+      const planned = requests.map((request) =>
+        planReschedule(
+          request,
+          {
+            message: messageById.get(request.message_id) ?? null,
+            queued: queuedById.get(request.message_id) ?? null,
+          },
+          context,
+        ),
+      )
+      const plans = planned.flatMap(({ plan }) => plan ?? [])
+      const due = plans.map(({ queued, report: { at } }) => ({
+        ...queued,
+        due_at: clock.sent(queued.due_at, at),
+        set_at: clock.sent(at, at),
+      }))
+      tx.write(
+        updateMessages,
+        plans.map(({ message }) => message),
+      )
+      tx.write(requeue, due, clock.origin)
+      tx.write(
+        insertMessageEvents,
+        plans.map(({ report }) => report),
+      )
+      return planned.map(({ outcome }) => outcome)
     })
-    if (outcome === 'rescheduled') onQueued()
-    return outcome
+    if (outcomes.includes('rescheduled')) onQueued()
+    return outcomes
   }
 }

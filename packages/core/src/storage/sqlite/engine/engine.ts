@@ -231,7 +231,7 @@ export function openEngine(
     settle: gather(settling.settle, runInBackground, bounds),
     cancel: (request) => run(() => settling.cancel(request)),
     checkCodes: gather(checkCodes, run, { batch_max: BATCH_MAX, onJoin: writer.grew }),
-    reschedule: (request) => run(() => reschedule(request)),
+    reschedule: (requests) => run(() => requests.map(reschedule)),
     claimDeliveries: writer.inBackground(claimDeliveries),
     recordDeliveries: gather(recordDeliveries, runInBackground, bounds),
     setLanes(given) {

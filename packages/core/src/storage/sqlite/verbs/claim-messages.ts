@@ -4,8 +4,10 @@ import {
   CLAIMED_MESSAGE_COLUMNS,
   CLAIMED_QUEUE_COLUMNS,
   type ClaimedMessage,
+  type ClaimLookups,
   claimLookups,
   type DueMessage,
+  HELD_COLUMNS,
   planClaim,
 } from '../../../rules/claim.ts'
 import {
@@ -21,6 +23,7 @@ import {
 import type { Log } from '../../../runtime/runtime.ts'
 import type { MessageClaim } from '../../ports/hot.ts'
 import { type ClockSteps, REDATED, REDATED_MAX, STEP_MIN_MS } from '../../queueing.ts'
+import { HOLDS_MESSAGES } from '../../stores/broadcasts.ts'
 import type { Connection } from '../engine/connection.ts'
 import { decoder, insertInto, selectFrom, updateOf } from '../engine/rows.ts'
 import { prepareFindSuppressed } from './shared-rows.ts'
@@ -93,6 +96,25 @@ export function prepareClaimMessages(
     ['provider'],
     'workspace_id = ? and message_id = ? and number = ?',
   )
+
+  const hold = updateOf(connection, t.message_queue, { key: ['message_id'], set: HELD_COLUMNS })
+  const findPaused = connection
+    .prepare(
+      `select c.id from bulks b join broadcasts c on c.workspace_id = b.workspace_id and c.id = b.broadcast_id
+       where b.workspace_id = ? and b.id = ? and ${HOLDS_MESSAGES}`,
+    )
+    .pluck()
+
+  /** The paused broadcasts of these messages; the keys of this map are ids of bulks. */
+  function findHeld(holdable: ClaimLookups['holdable']): Map<string, string> {
+    const held = new Map<string, string>()
+    const bulks = new Map(holdable.map(({ bulk_id, workspace_id }) => [bulk_id, workspace_id]))
+    for (const [bulk_id, workspace_id] of bulks) {
+      const found = findPaused.get(workspace_id, bulk_id) as string | undefined
+      if (found !== undefined) held.set(bulk_id, found)
+    }
+    return held
+  }
 
   /** Re-dates rows that were dated while the clock was ahead. */
   function redateQueued(now: Date): void {
@@ -172,17 +194,19 @@ export function prepareClaimMessages(
     if (contents >= CONTENTS_MAX) claim.onLeft?.(read < taken.length ? null : left)
     else if (taken.length === limit) claim.onLeft?.(left)
     if (due.length === 0) return []
-    const { waited, interrupted } = claimLookups(due, now)
+    const { waited, interrupted, holdable } = claimLookups(due, now)
     const plan = planClaim(due, {
       now,
       token,
       suppressed: findSuppressed(waited),
       interrupted: findProviders(interrupted),
+      held: findHeld(holdable),
       route,
     })
     const due_at = new Date(now.getTime() + lease_ms)
     for (const row of plan.leases) lease({ ...row, due_at, set_at: now })
     for (const attempt of plan.attempts) journal(attempt)
+    for (const row of plan.holds) hold(row)
     return plan.claimed
   }
 }
