@@ -29,7 +29,7 @@ export async function buildConsole(folder: string): Promise<Bundle> {
   await rm(folder, { recursive: true, force: true })
   const { metafile } = await build({
     absWorkingDir: SOURCES,
-    entryPoints: ['main.tsx', 'styles.css', 'icon.svg'],
+    entryPoints: ['main.tsx', 'shell/theme.ts', 'styles.css', 'dark.css', 'icon.svg'],
     outdir: resolve(folder),
     bundle: true,
     splitting: true,
@@ -144,8 +144,10 @@ async function describe({ outputs }: Metafile, folder: string): Promise<Bundle> 
   }
   const main = await firstScript(outputs, entryOf('main.tsx'), folder)
   const styles = entryOf('styles.css')
+  const dark = entryOf('dark.css')
+  const theme = entryOf('shell/theme.ts')
   const icon = Object.keys(outputs).find((path) => path.endsWith('.svg')) ?? ''
-  const initial = new Set([styles, icon, ...statics(outputs, main)])
+  const initial = new Set([styles, dark, theme, icon, ...statics(outputs, main)])
   const files: Bundle['files'] = {}
   for (const path of Object.keys(outputs).sort()) {
     const file = join(folder, nameOf(path))
@@ -159,7 +161,14 @@ async function describe({ outputs }: Metafile, folder: string): Promise<Bundle> 
       is_language: outputs[path]?.entryPoint?.startsWith('languages/') ?? false,
     }
   }
-  return { main: nameOf(main), styles: nameOf(styles), icon: nameOf(icon), files }
+  return {
+    main: nameOf(main),
+    styles: nameOf(styles),
+    dark: nameOf(dark),
+    theme: nameOf(theme),
+    icon: nameOf(icon),
+    files,
+  }
 }
 
 /** The script that has `main.tsx`. The bundler leaves of the entry a file that only imports it, which is removed. */

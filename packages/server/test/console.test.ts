@@ -89,10 +89,10 @@ describe('the bundle', () => {
     for (const name of Object.keys(bundle.files)) expect(name).toMatch(/-[A-Z0-9]{8}\.\w+$/)
   })
 
-  it('has one script for the first page, one for each group of pages, and one for charts', () => {
+  it('has one script for the first page, one for its colours, one for each group of pages, and one for charts', () => {
     const scripts = Object.keys(bundle.files).filter((name) => name.endsWith('.js'))
     const initial = scripts.filter((name) => bundle.files[name]?.is_initial)
-    expect(initial).toEqual([bundle.main])
+    expect(new Set(initial)).toEqual(new Set([bundle.main, bundle.theme]))
     const groups = ['audience', 'building', 'operator', 'sending', 'tools', 'workspace']
     const named = scripts.map((name) => name.replace(/-[A-Z0-9]{8}\.js$/, ''))
     expect(named).toEqual(expect.arrayContaining([...groups, expect.stringMatching(/^uPlot/)]))
@@ -109,7 +109,7 @@ describe('the bundle', () => {
       const isKnown = (url: string) => known.includes(url) || url.endsWith('.example.com')
       expect(hosts.filter((url) => !isKnown(url))).toEqual([])
       expect(text).not.toMatch(/\beval\(|new Function\(/)
-      // Only the first script stores something beyond the tab: the language. The browser walk checks that no credential is stored.
+      // Only the first scripts store something beyond the tab: language, colours and zone of times. The browser walk checks that no credential is stored.
       if (!bundle.files[name]?.is_initial) expect(text).not.toContain('localStorage')
     }
   })

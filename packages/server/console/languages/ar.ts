@@ -1811,7 +1811,7 @@ export default {
   'The sandbox takes the message, so that no mailbox gets it: delivered@sandbox.svc is delivered, bounced@sandbox.svc bounces.':
     'تستلم البيئة التجريبية الرسالة، فلا تصل إلى أي صندوق بريد: delivered@sandbox.svc تُسلَّم، وbounced@sandbox.svc ترتدّ.',
   'The sandbox takes the message, so that no phone gets it: +15005550006 is delivered, +15005550008 replies, +15005550007 fails.':
-    'تستلم البيئة التجريبية الرسالة، فلا تصل إلى أي هاتف: ⁦+15005550006⁩ تُسلَّم، و⁦+15005550008⁩ يرد، و⁦+15005550007⁩ تفشل.',
+    'تستلم البيئة التجريبية الرسالة، فلا تصل إلى أي هاتف: +15005550006 تُسلَّم، و+15005550008 يرد، و+15005550007 تفشل.',
   'Voice of the call': 'صوت المكالمة',
   'no channel': 'لا قناة',
   'Change the limit': 'تغيير الحد',
@@ -1931,4 +1931,11 @@ export default {
   Body: 'نص الطلب',
   'Attempt {number}': 'المحاولة {number}',
   'all events': 'كل الأحداث',
+  System: 'النظام',
+  Colours: 'الألوان',
+  Light: 'فاتح',
+  Times: 'الأوقات',
+  'Zone of this browser': 'المنطقة الزمنية لهذا المتصفح',
+  'Zone of the workspace': 'المنطقة الزمنية لمساحة العمل',
+  'This browser': 'هذا المتصفح',
 }

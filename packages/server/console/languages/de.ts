@@ -367,7 +367,7 @@ export default {
   'Read a text': 'Text vorlesen',
   'Play a recording': 'Aufnahme abspielen',
   'Address of the recording': 'Adresse der Aufnahme',
-  Voice: 'Voice',
+  Voice: 'Sprachanruf',
   Media: 'Medien',
   'Name of the template': 'Name der Vorlage',
   'As the provider approved it.': 'So, wie der Anbieter sie genehmigt hat.',
@@ -1229,7 +1229,7 @@ export default {
   '{n} verifications': { one: '{n} Verifizierung', other: '{n} Verifizierungen' },
   'No verification matches': 'Keine passende Verifizierung',
   'No codes in this period': 'Keine Codes in diesem Zeitraum',
-  Funnel: 'Funnel',
+  Funnel: 'Trichter',
   'Only the newest {requested} are counted, from {time} on.':
     'Nur die neuesten {requested} werden gezählt, ab {time}.',
   'Codes: {requested} requested, {delivered} delivered, {approved} approved':
@@ -1771,4 +1771,11 @@ export default {
   Body: 'Inhalt der Anfrage',
   'Attempt {number}': 'Versuch {number}',
   'all events': 'alle Ereignisse',
+  System: 'System',
+  Colours: 'Farben',
+  Light: 'Hell',
+  Times: 'Zeiten',
+  'Zone of this browser': 'Zeitzone dieses Browsers',
+  'Zone of the workspace': 'Zeitzone des Workspace',
+  'This browser': 'Dieser Browser',
 }

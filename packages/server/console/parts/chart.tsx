@@ -2,6 +2,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import type uPlot from 'uplot'
 import { dayText, exactTime } from '../shell/format.ts'
 import { LOCALE, t } from '../shell/text.ts'
+import { inputTime, timeZone, zoned } from '../shell/time-zone.ts'
 
 /** A line of a chart. `colour`: the name of a colour token, such as `--good`. */
 export interface Series {
@@ -44,7 +45,10 @@ export function Chart({
       if (isGone || !current) return
       plot?.destroy()
       plot = new Plot(
-        optionsOf(current, times, series),
+        {
+          ...optionsOf(current, times, series),
+          tzDate: (time_s) => Plot.tzDate(new Date(time_s * 1000), timeZone()),
+        },
         [[...times], ...series.map(({ values }) => [...values])],
         current,
       )
@@ -104,15 +108,15 @@ function optionsOf(
   }
 }
 
-const CLOCK = new Intl.DateTimeFormat(LOCALE, {
+const CLOCK = zoned(LOCALE, {
   hour: '2-digit',
   minute: '2-digit',
   hour12: false,
 })
-const DATE = new Intl.DateTimeFormat(LOCALE, { month: 'short', day: 'numeric' })
+const DATE = zoned(LOCALE, { month: 'short', day: 'numeric' })
 
 /** A time of the axis: its date at the start of a day, otherwise its clock time. */
 function tickText(time_s: number): string {
-  const at = new Date(time_s * 1000)
-  return (at.getHours() === 0 && at.getMinutes() === 0 ? DATE : CLOCK).format(at)
+  const at = time_s * 1000
+  return (inputTime(at).endsWith('T00:00') ? DATE : CLOCK)(at)
 }

@@ -38,10 +38,17 @@ const PATHS: Record<string, string> = {
   mail: 'M3 6h18v12H3zM3 7l9 7 9-7',
 }
 
+/** Those that point along the lines of a text. */
+const DIRECTED = ['left', 'right', 'exit']
+
 /** A small picture beside a text; screen readers skip it. */
 export function Icon({ name }: { name: string }) {
   return (
-    <svg class="icon" viewBox="0 0 24 24" aria-hidden="true">
+    <svg
+      class={DIRECTED.includes(name) ? 'icon directed' : 'icon'}
+      viewBox="0 0 24 24"
+      aria-hidden="true"
+    >
       <path d={PATHS[name] ?? PATHS.empty} />
     </svg>
   )

@@ -1,11 +1,16 @@
 import { LOCALE, plural, t } from './text.ts'
+import { zoned } from './time-zone.ts'
 
 const NUMBER = new Intl.NumberFormat(LOCALE)
+const TENTHS = new Intl.NumberFormat(LOCALE, {
+  minimumFractionDigits: 1,
+  maximumFractionDigits: 1,
+})
 const CREDITS = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 6 })
-const EXACT = new Intl.DateTimeFormat(LOCALE, { dateStyle: 'medium', timeStyle: 'medium' })
-const CLOCK = new Intl.DateTimeFormat(LOCALE, { timeStyle: 'medium' })
-const DAY = new Intl.DateTimeFormat(LOCALE, { month: 'short', day: 'numeric' })
-const DAY_OF_YEAR = new Intl.DateTimeFormat(LOCALE, { dateStyle: 'medium' })
+const EXACT = zoned(LOCALE, { dateStyle: 'medium', timeStyle: 'medium' })
+const CLOCK = zoned(LOCALE, { timeStyle: 'medium' })
+const DAY = zoned(LOCALE, { month: 'short', day: 'numeric' })
+const DAY_OF_YEAR = zoned(LOCALE, { dateStyle: 'medium' })
 const RELATIVE = new Intl.RelativeTimeFormat(LOCALE, { numeric: 'auto' })
 
 const REGION = new Intl.DisplayNames(LOCALE, { type: 'region' })
@@ -22,6 +27,11 @@ export function count(n: number, singular: string, other = `${singular}s`): stri
 /** A number with separators. */
 export function number(n: number): string {
   return NUMBER.format(n)
+}
+
+/** A number with one digit behind the decimal sign. */
+export function tenths(n: number): string {
+  return TENTHS.format(n)
 }
 
 /** The name of a country of numbers: ISO 3166-1, or `ZZ` for none. */
@@ -63,34 +73,34 @@ export function relativeTime(at: string | Date, now_ms = Date.now()): string {
   if (size < DAY_S) return RELATIVE.format(Math.trunc(seconds / HOUR_S), 'hour')
   if (size < 7 * DAY_S) return RELATIVE.format(Math.trunc(seconds / DAY_S), 'day')
   const isThisYear = time.getFullYear() === new Date(now_ms).getFullYear()
-  return (isThisYear ? DAY : DAY_OF_YEAR).format(time)
+  return (isThisYear ? DAY : DAY_OF_YEAR)(time)
 }
 
-/** A time with date and seconds, in the zone of the browser. */
+/** A time with date and seconds, in the zone of `timeZone`. */
 export function exactTime(at: string | Date): string {
-  return EXACT.format(new Date(at))
+  return EXACT(new Date(at))
 }
 
-/** The day of a time, in the zone of the browser. */
+/** The day of a time, in the zone of `timeZone`. */
 export function dayText(at: string | Date): string {
-  return DAY_OF_YEAR.format(new Date(at))
+  return DAY_OF_YEAR(new Date(at))
 }
 
-/** The clock time with seconds, in the zone of the browser. */
+/** The clock time with seconds, in the zone of `timeZone`. */
 export function clockTime(at: string | Date): string {
-  return CLOCK.format(new Date(at))
+  return CLOCK(new Date(at))
 }
 
-/** A time with its milliseconds, in the zone of the browser. */
+/** A time with its milliseconds, in the zone of `timeZone`. */
 export function preciseTime(at: string | Date): string {
   const time = new Date(at)
-  return `${EXACT.format(time)}, ${time.getMilliseconds()} ms`
+  return `${EXACT(time)}, ${time.getMilliseconds()} ms`
 }
 
 /** A distance in milliseconds: `48 ms`, `1.2 s`, `3 min`. */
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`
-  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`
+  if (ms < 60_000) return `${tenths(ms / 1000)} s`
   return `${Math.round(ms / 60_000)} min`
 }
 

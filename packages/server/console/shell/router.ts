@@ -1,5 +1,6 @@
 import { computed, signal } from '@preact/signals'
 import { base } from './facts.ts'
+import { instantOf } from './time-zone.ts'
 
 interface Place {
   /** The path below the console, such as `/messages`. */
@@ -74,14 +75,14 @@ export function filtersOf(...names: string[]): Record<string, string> {
   )
 }
 
-/** The times of the filters `startDate` and `endDate`: days of the browser, both included. */
+/** The times of the filters `startDate` and `endDate`: days in the zone of `timeZone`, both included. */
 export function timesOf({ startDate, endDate }: Record<string, string>): {
   startDate?: Date
   endDate?: Date
 } {
   return {
-    ...(startDate && { startDate: new Date(`${startDate}T00:00`) }),
-    ...(endDate && { endDate: new Date(`${endDate}T23:59:59.999`) }),
+    ...(startDate && { startDate: instantOf(`${startDate}T00:00`) }),
+    ...(endDate && { endDate: instantOf(`${endDate}T23:59:59.999`) }),
   }
 }
 

@@ -2,6 +2,7 @@ import { signal } from '@preact/signals'
 import type { ConsoleSession, Need } from '../../src/console-api/console-answers.ts'
 import { base, facts } from './facts.ts'
 import { t } from './text.ts'
+import { workspaceZone } from './time-zone.ts'
 
 /** `live` or `test`: which data requests see. */
 type Mode = 'live' | 'test'
@@ -97,6 +98,7 @@ export async function signOut(): Promise<void> {
 
 function take(found: ConsoleSession): void {
   operator.value = found.operator
+  workspaceZone.value = found.time_zone ?? 'UTC'
   session.value = found.user && found.workspace_id && found.role ? (found as Signed) : null
 }
 

@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks'
-import { Button, LinkButton } from '../parts/index.ts'
+import { Button, LinkButton, Preferences } from '../parts/index.ts'
 import { base, facts } from './facts.ts'
 import { go, path, query, root } from './router.ts'
 import { operator, session } from './session.ts'
@@ -56,6 +56,7 @@ export function SignIn() {
           {continueText(session.value.user)}
         </Button>
       )}
+      <Preferences bare />
     </main>
   )
 }
@@ -89,6 +90,7 @@ export function OperatorSignIn() {
       <LinkButton kind="quiet" to="/">
         {t('Sign in to a workspace')}
       </LinkButton>
+      <Preferences bare />
     </main>
   )
 }

@@ -1,3 +1,5 @@
+import { preference } from './preferences.ts'
+
 /**
  * The texts of one language. The key is the English text as the pages have it, with values in braces: `Sent to {name}`. A text that
  * depends on a number has the key of the plural, `{n} messages`, and one form for each category of CLDR.
@@ -19,38 +21,14 @@ export const LANGUAGES: Record<string, Language> = {
 
 /** The parts of a browser that this file needs. Tests read the texts without a browser, and their types know none. */
 interface Browser {
-  localStorage: {
-    getItem(name: string): string | null
-    setItem(name: string, value: string): void
-    removeItem(name: string): void
-  }
   navigator: { languages: readonly string[] }
-  location: { reload(): void }
   document: { documentElement: { setAttribute(name: string, value: string): void } }
 }
 
-const browser = globalThis as unknown as Browser
-const { document } = globalThis as unknown as Partial<Browser>
+const { document, navigator } = globalThis as unknown as Partial<Browser>
 
-const STORED = 'svc.language'
 /** Shows each text that goes through the catalogue in brackets and longer, for tests: a text without brackets is not translated. */
 const PSEUDO = 'en-XA'
-
-/** The language that the person chose; null: that of the browser. */
-export function chosenLanguage(): string | null {
-  try {
-    return browser.localStorage.getItem(STORED)
-  } catch {
-    return null
-  }
-}
-
-/** Chooses a language and loads the document again, because texts are read when a script is loaded. */
-export function chooseLanguage(tag: string | null): void {
-  if (tag === null) browser.localStorage.removeItem(STORED)
-  else browser.localStorage.setItem(STORED, tag)
-  browser.location.reload()
-}
 
 function languageOf(tags: readonly string[]): string {
   for (const tag of tags) {
@@ -60,13 +38,16 @@ function languageOf(tags: readonly string[]): string {
   return 'en'
 }
 
-const chosen = chosenLanguage()
+const chosen = preference('language')
 
 /** The language of the texts: the chosen one, or the first of the browser that the console has, or English. */
 export const language =
   chosen === PSEUDO
     ? 'en'
-    : languageOf([...(chosen ? [chosen] : []), ...(document ? browser.navigator.languages : [])])
+    : languageOf([
+        ...(chosen ? [chosen] : []),
+        ...(document && navigator ? navigator.languages : []),
+      ])
 
 /** The language for dates and numbers of `Intl`. Arabic has Latin digits, as the phone numbers and ids beside them. */
 export const LOCALE = language === 'ar' ? 'ar-u-nu-latn' : language
@@ -115,10 +96,17 @@ function translated(text: string): string {
   return typeof found === 'string' ? found : text
 }
 
+/** A phone number would be turned around within a text from right to left, and a value may be of another direction. */
+const isolated = (text: string) => `\u2068${text}\u2069`
+
 /** A name in braces that has no value stays: it is a placeholder of a message. */
 function filled<Element>(text: string, values: Record<string, Element> = {}): (string | Element)[] {
-  const found = text
-    .split(/\{(\w+)\}/)
-    .map((part, i) => (i % 2 === 0 ? part : part in values ? (values[part] ?? '') : `{${part}}`))
-  return chosen === PSEUDO ? ['⟦', ...found, '⟧'] : found
+  const found = text.split(/\{(\w+)\}/).map((part, i) => {
+    if (i % 2 === 0) return isRightToLeft ? part.replace(/\+\d+/g, isolated) : part
+    if (!(part in values)) return `{${part}}`
+    const value = values[part] ?? ''
+    return isRightToLeft && typeof value === 'string' ? isolated(value) : value
+  })
+  if (chosen !== PSEUDO) return found
+  return found.map((part) => (typeof part === 'string' && part ? `⟦${part}⟧` : part))
 }

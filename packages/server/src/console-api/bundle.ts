@@ -8,6 +8,9 @@ export interface Bundle {
   /** The script with which the console begins, and the files that its first page needs. */
   main: string
   styles: string
+  /** The styles of dark colours, and the script that chooses them before the page is painted. */
+  dark: string
+  theme: string
   icon: string
   /** All files, by name, with their sizes in bytes. Beside each is its compressed form, with `.br` behind the name. */
   files: Record<
@@ -34,7 +37,7 @@ export async function readBundle(folder: string): Promise<Bundle | null> {
  * or a proxy adds. `base`: the path of the console in the app.
  */
 export function indexHtml(
-  { main, styles, icon }: Bundle,
+  { main, styles, dark, theme, icon }: Bundle,
   { facts, base, path }: { facts: ConsoleFacts; base: string; path: string },
 ): string {
   const depth = path.slice(base.length).split('/').length - 1
@@ -52,6 +55,8 @@ export function indexHtml(
 <title>${escapeHtml(facts.brand)}</title>
 <link rel="icon" href="${url(icon)}">
 <link rel="stylesheet" href="${url(styles)}">
+<link rel="stylesheet" href="${url(dark)}" media="(prefers-color-scheme: dark)">
+<script src="${url(theme)}"></script>
 <script type="module" src="${url(main)}"></script>
 </head>
 <body>

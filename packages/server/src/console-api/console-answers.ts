@@ -38,6 +38,8 @@ export interface ConsoleSession {
   /** The workspace that the requests of the session see by default. */
   workspace_id: string | null
   role: string | null
+  /** The zone of the workspace; null for none, which stands for UTC. */
+  time_zone: string | null
   /** What the role allows. */
   may: Exclude<Need, 'operate'>[]
   /** The workspaces of the user. */

@@ -20,6 +20,7 @@ const consoleSession = z.object({
     .nullable(),
   workspace_id: uuid.nullable(),
   role: z.string().nullable(),
+  time_zone: z.string().nullable(),
   may: z.array(z.enum(CAPABILITIES)),
   workspaces: z.array(membership),
   operator: z.string().nullable(),

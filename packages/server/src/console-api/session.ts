@@ -22,6 +22,7 @@ const SIGNED_OUT: ConsoleSession = {
   user: null,
   workspace_id: null,
   role: null,
+  time_zone: null,
   may: [],
   workspaces: [],
   operator: null,
@@ -63,7 +64,7 @@ export function sessionHandlers(
     }: Omit<SessionIdentity, 'kind' | 'session_hash' | 'token_version' | 'ends_at' | 'mode'>,
     call: Pick<Call<never>, 'reply'>,
   ): Promise<ConsoleSession> {
-    const [people, own, { id, name }, operator] = await Promise.all([
+    const [people, own, { id, name, time_zone }, operator] = await Promise.all([
       members.list(workspace_id),
       is_trusted && access.workspaces ? access.workspaces() : ownOf(user_id),
       workspaces.account(workspace_id),
@@ -74,6 +75,7 @@ export function sessionHandlers(
       user: { id: user_id, email: person?.email ?? null, name: person?.name ?? null },
       workspace_id,
       role,
+      time_zone,
       may: CAPABILITIES.filter((one) => mayDo(role, one)),
       workspaces: own.some((one) => one.id === id) ? own : [{ id, name, role }, ...own],
       operator,

@@ -1,4 +1,4 @@
-import { deepStrictEqual, strictEqual } from 'node:assert/strict'
+import { deepStrictEqual, notStrictEqual, strictEqual } from 'node:assert/strict'
 import type { Browser, Page } from 'playwright-core'
 import { type Place, pictures, signIn, watchPolicy } from './console-page.ts'
 import { expectAccessible, expectToFit } from './page-checks.ts'
@@ -41,6 +41,39 @@ export async function walkLanguages(browser: Browser, place: Place): Promise<voi
     await openAll(page, place, locale)
     await page.close()
   }
+  await walkChoices(browser, place, storageState)
+}
+
+type State = Awaited<ReturnType<ReturnType<Page['context']>['storageState']>>
+
+/** Chooses a language, colours and a zone, which hold from the first paint and until they are chosen anew. */
+async function walkChoices(browser: Browser, { url }: Place, storageState: State): Promise<void> {
+  const page = await browser.newPage({
+    ...{ storageState, locale: 'en-US', timezoneId: 'America/New_York', colorScheme: 'light' },
+  })
+  const faults = await watchPolicy(page, url)
+  const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor')
+  await page.goto(`${url}/console/settings?tab=you`)
+  const light = await background()
+  await page.getByLabel('Language').selectOption('de')
+  await page.getByRole('heading', { level: 1, name: 'Einstellungen' }).waitFor()
+  await page.getByLabel('Farben').selectOption('dark')
+  await page.locator('link[media=all]').waitFor({ state: 'attached' })
+  await Promise.all([page.waitForEvent('load'), page.getByLabel('Zeiten').selectOption('UTC')])
+  await page.goto(`${url}/console/messages`)
+  notStrictEqual(await background(), light)
+  const time = page.locator('tbody time').first()
+  const at = new Date((await time.getAttribute('datetime')) ?? '')
+  const format = { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' } as const
+  strictEqual(await time.getAttribute('title'), new Intl.DateTimeFormat('de', format).format(at))
+  await page.goto(`${url}/console/sign-in`)
+  await page.getByLabel('Sprache').selectOption('ar')
+  await page.locator('html[dir=rtl]').waitFor()
+  await pictures(page, 'sign-in-ar')
+  await page.getByLabel('اللغة').selectOption('')
+  await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor()
+  deepStrictEqual(faults, [])
+  await page.close()
 }
 
 async function openAll(page: Page, { url }: Place, locale: string): Promise<void> {

@@ -20,11 +20,11 @@ import { useLoad } from '../../shell/load.ts'
 import { go, query } from '../../shell/router.ts'
 import { mode, session } from '../../shell/session.ts'
 import { t } from '../../shell/text.ts'
+import { inputTime, instantOf, timeZone } from '../../shell/time-zone.ts'
 import { missingFor } from '../bulks/recipients.ts'
 import { type Fault, filled } from '../compose/draft.ts'
 import { keyFor, used } from '../compose/idempotency.ts'
 import { type Channel, channelName, SENT_CHANNELS } from '../messages/channels.ts'
-import { inputTime, timeZone } from '../messages/schedule.ts'
 import { PreviewCard, usePreview } from './preview.tsx'
 
 type Published = ListedTemplate & { version: number }
@@ -243,7 +243,7 @@ function requestOf(draft: Draft, template: TemplateVersion, channel: string) {
     }),
     from: draft.from.trim(),
     // Without an offset it is the time that the clocks of recipients show.
-    scheduled_at: begin === 'later' && at ? new Date(at).toISOString() : begin && at,
+    scheduled_at: begin === 'later' && at ? instantOf(at).toISOString() : begin && at,
     time_zone: begin === 'recipient' ? begin : undefined,
     rate: rate === '' ? undefined : Number(rate),
   })
@@ -478,10 +478,12 @@ function beginWords({ begin, at }: Draft): string {
   if (begin === 'recipient') {
     return t(
       'Each contact gets it when its own clocks show {at}. All messages are paid together, when the first clocks on earth show it.',
-      { at: exactTime(at) },
+      { at: exactTime(instantOf(at)) },
     )
   }
-  const start = begin ? t('It begins on {at}.', { at: exactTime(at) }) : t('It begins at once.')
+  const start = begin
+    ? t('It begins on {at}.', { at: exactTime(instantOf(at)) })
+    : t('It begins at once.')
   return `${start} ${t('Each message is paid when its turn comes.')}`
 }
 

@@ -3,9 +3,9 @@ import { Field, Select, Tabs, TextArea, TextInput } from '../../parts/index.ts'
 import { facts } from '../../shell/facts.ts'
 import { number } from '../../shell/format.ts'
 import { t } from '../../shell/text.ts'
+import { timeZone } from '../../shell/time-zone.ts'
 import { wordOf } from '../../shell/words.ts'
 import { SENT_CHANNELS } from '../messages/channels.ts'
-import { timeZone } from '../messages/schedule.ts'
 import type { Attachment, Draft } from './draft.ts'
 
 interface Editing {

@@ -1,5 +1,6 @@
 import type { MessagesEstimateBody, MessagesSendBody } from '@svc/client'
 import { t } from '../../shell/text.ts'
+import { instantOf } from '../../shell/time-zone.ts'
 import { plainPhone } from '../contacts/plain-phone.ts'
 import type { Channel } from '../messages/channels.ts'
 import type { AnyContent } from '../messages/content.tsx'
@@ -152,7 +153,7 @@ export function sharedOf(draft: Draft) {
     content: contentOf(draft, faults),
     from: from.trim(),
     metadata: objectIn(draft.metadata, 'metadata', faults),
-    scheduled_at: at === '' ? undefined : new Date(at).toISOString(),
+    scheduled_at: at === '' ? undefined : instantOf(at).toISOString(),
   })
   return { body, faults }
 }

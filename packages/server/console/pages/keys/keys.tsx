@@ -27,6 +27,7 @@ import { useLoad } from '../../shell/load.ts'
 import { query } from '../../shell/router.ts'
 import { may, mode as shownMode } from '../../shell/session.ts'
 import { rich, t } from '../../shell/text.ts'
+import { instantOf } from '../../shell/time-zone.ts'
 import { wordOf } from '../../shell/words.ts'
 import { firstCurl } from './first-curl.ts'
 
@@ -204,8 +205,8 @@ function KeyForm({
       scopes: scopes as ['send_messages'],
       ...(limit && { daily_credit_limit: Number(limit) }),
       ...(allowed_ips.length > 0 && { allowed_ips }),
-      // The last moment of the day, in the zone of the browser.
-      ...(expires && { expires_at: new Date(`${expires}T23:59:59`).toISOString() }),
+      // The last moment of the day.
+      ...(expires && { expires_at: instantOf(`${expires}T23:59:59`).toISOString() }),
       ...(options.includes('signs') && { signs: true }),
     })
     onCreated(key)

@@ -23,10 +23,11 @@ import { useLoad } from '../../shell/load.ts'
 import { hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 import { rich, t } from '../../shell/text.ts'
+import { inputTime, instantOf, timeZone } from '../../shell/time-zone.ts'
 import { usePendingReload } from '../webhooks/pending.ts'
 import { channelName } from './channels.ts'
 import { type AnyContent, Content } from './content.tsx'
-import { inputTime, isInDoubt, statusOf, timeZone } from './schedule.ts'
+import { isInDoubt, statusOf } from './schedule.ts'
 import { Stopped } from './stopped.tsx'
 import { Timeline } from './timeline.tsx'
 
@@ -278,7 +279,7 @@ function Reschedule({
 }) {
   const [at, setAt] = useState(inputTime(message.scheduled_at ?? new Date()))
   async function save() {
-    await api.messages.reschedule(message.id, { scheduled_at: new Date(at).toISOString() })
+    await api.messages.reschedule(message.id, { scheduled_at: instantOf(at).toISOString() })
     toast(t('The message has a new time.'))
     onDone()
     onClose()

@@ -27,6 +27,7 @@ import type { PageProps } from '../../shell/page.ts'
 import { go, hrefOf, query, setQuery } from '../../shell/router.ts'
 import { may, mode } from '../../shell/session.ts'
 import { plural, rich, t } from '../../shell/text.ts'
+import { instantOf } from '../../shell/time-zone.ts'
 import { CHANNELS, channelName } from './channels.ts'
 import { summaryOf } from './content.tsx'
 import { MessageDrawer } from './drawer.tsx'
@@ -145,7 +146,7 @@ function datesOf({ period, from, to }: ReturnType<typeof useFilter>) {
     return hours > 0 ? { startDate: new Date(Date.now() - hours * 3_600_000).toISOString() } : {}
   }
   const at = (day: string | undefined, time: string) => {
-    const date = new Date(`${day}T${time}`)
+    const date = instantOf(`${day}T${time}`)
     return Number.isNaN(date.getTime()) ? undefined : date.toISOString()
   }
   return { startDate: at(from, '00:00'), endDate: at(to, '23:59:59.999') }

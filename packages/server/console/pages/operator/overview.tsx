@@ -11,7 +11,7 @@ import {
   Table,
   Time,
 } from '../../parts/index.ts'
-import { count, number } from '../../shell/format.ts'
+import { count, number, tenths } from '../../shell/format.ts'
 import { rich, t } from '../../shell/text.ts'
 import { wordOf } from '../../shell/words.ts'
 import { send, usePolled } from './polled.ts'
@@ -117,7 +117,7 @@ function Figure({
 }
 
 const rate = (n: number | undefined) =>
-  n === undefined ? '–' : `${n < 10 ? n.toFixed(1) : number(Math.round(n))}/s`
+  n === undefined ? '–' : `${n < 10 ? tenths(n) : number(Math.round(n))}/s`
 
 const FAILURES: readonly Column<OperatorOverview['failures'][number]>[] = [
   { name: t('Recipient'), kind: 'main', value: ({ recipient }) => recipient },

@@ -5,6 +5,7 @@ import {
   Empty,
   Loaded,
   PageHead,
+  Preferences,
   Search,
   SecondFactor,
   Table,
@@ -74,6 +75,10 @@ function Settings() {
           )
         }
       </Loaded>
+      <section class="card form section">
+        <h2>{t('This browser')}</h2>
+        <Preferences />
+      </section>
       {!facts.sign_in.includes('host') && (
         <section class="card section">
           <h2>{t('Your password')}</h2>

@@ -5,7 +5,7 @@ import { api, fieldError } from '../../shell/api.ts'
 import type { Load } from '../../shell/load.ts'
 import { may } from '../../shell/session.ts'
 import { rich, t } from '../../shell/text.ts'
-import { timeZone } from '../messages/schedule.ts'
+import { timeZone } from '../../shell/time-zone.ts'
 import { DAYS, dayName, exampleOf, ruleWords } from './quiet-words.ts'
 
 const CATEGORIES = [

@@ -14,6 +14,7 @@ import {
   Money,
   PageHead,
   PasswordDialog,
+  Preferences,
   SecondFactor,
   Table,
   Tabs,
@@ -258,6 +259,10 @@ function You() {
             [t('Id')]: <Copy value={user?.id ?? ''} />,
           }}
         />
+      </section>
+      <section class="card form">
+        <h2>{t('This browser')}</h2>
+        <Preferences />
       </section>
       {isOwn && (
         <>

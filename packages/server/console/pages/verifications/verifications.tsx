@@ -24,6 +24,7 @@ import type { PageProps } from '../../shell/page.ts'
 import { filtersOf, go, query, root, setQuery } from '../../shell/router.ts'
 import { mode } from '../../shell/session.ts'
 import { rich, t } from '../../shell/text.ts'
+import { inputTime, instantOf } from '../../shell/time-zone.ts'
 import { CHANNELS, channelName } from '../messages/channels.ts'
 import { CodeStatus, VerificationDrawer } from './drawer.tsx'
 import { PausedCountries } from './paused.tsx'
@@ -245,8 +246,8 @@ type Point = [at_ms: number, steps: Pick<Steps, 'requested' | 'delivered' | 'app
 /** Points for each hour of the last days, also for those without codes; for each day in place of more than seven days. */
 function pointsOf(hours: Funnel['hours'], days: number): Point[] {
   const begin = (at_ms: number) => {
-    const at = new Date(at_ms)
-    return days > 7 ? at.setHours(0, 0, 0, 0) : at_ms - (at_ms % HOUR_MS)
+    if (days <= 7) return at_ms - (at_ms % HOUR_MS)
+    return instantOf(`${inputTime(at_ms).slice(0, 10)}T00:00`).getTime()
   }
   const points = new Map<number, Point[1]>()
   for (let ago = days * 24; ago >= 0; ago--) {

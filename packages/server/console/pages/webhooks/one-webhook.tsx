@@ -26,6 +26,7 @@ import { type Load, useLoad } from '../../shell/load.ts'
 import { go, query, setQuery } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 import { rich, t } from '../../shell/text.ts'
+import { inputTime, instantOf } from '../../shell/time-zone.ts'
 import { wordOf } from '../../shell/words.ts'
 import { answerText, DeliveryDrawer, NextAttempt } from './delivery.tsx'
 import { usePendingReload } from './pending.ts'
@@ -282,12 +283,6 @@ function Head({
   )
 }
 
-/** A time as a field of the browser has it, in the zone of the browser. */
-function localText(at: string | number): string {
-  const date = new Date(at)
-  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
-}
-
 const DAY_MS = 86_400_000
 
 function Recover({
@@ -299,11 +294,11 @@ function Recover({
   onDone(): void
   onClose(): void
 }) {
-  const [since, setSince] = useState(() => localText(last_success_at ?? Date.now() - DAY_MS))
+  const [since, setSince] = useState(() => inputTime(last_success_at ?? Date.now() - DAY_MS))
   const [until, setUntil] = useState('')
   async function recover() {
-    const until_at = new Date(until || Date.now()).toISOString()
-    const window = { since: new Date(since).toISOString(), until: until_at }
+    const until_at = (until ? instantOf(until) : new Date()).toISOString()
+    const window = { since: instantOf(since).toISOString(), until: until_at }
     let total = 0
     for (let hasMore = true; hasMore; ) {
       const { recovered, has_more } = await api.webhooks.recover(id, window)
