@@ -261,6 +261,7 @@ export default {
   'Read by recipients': 'قرأها المستلمون',
   Refunded: 'تم رد الرصيد',
   Reason: 'السبب',
+  'Newest bulks': 'أحدث عمليات الإرسال الجماعي',
   'Why messages failed': 'أسباب فشل الرسائل',
   'No message failed.': 'لم تفشل أي رسالة.',
   'Show the failed messages': 'عرض الرسائل الفاشلة',

@@ -241,6 +241,7 @@ export default {
   'Read by recipients': 'Von Empfängern gelesen',
   Refunded: 'Erstattet',
   Reason: 'Grund',
+  'Newest bulks': 'Neueste Massensendungen',
   'Why messages failed': 'Warum Nachrichten fehlgeschlagen sind',
   'No message failed.': 'Keine Nachricht ist fehlgeschlagen.',
   'Show the failed messages': 'Fehlgeschlagene Nachrichten anzeigen',

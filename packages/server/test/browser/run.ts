@@ -1,6 +1,7 @@
 /**
  * Walks through `/docs`, the console with the tools of `svc dev`, the account pages and a purchase in a real Chromium:
- * `npm run browser`. With `-- --short` it opens every page of the console once at both widths, in at most 3 minutes. It uses the
+ * `npm run browser`. With `-- --short` it opens every page of the console once at both widths, in at most 3 minutes. With
+ * `-- --trial` it serves the week of data of `walk-trial.ts` for a person. It uses the
  * Chromium in `SVC_CHROMIUM` or an installed one; without one it prints how to get one and ends with 77, the exit code for
  * "skipped". `npm test` checks the same pages by HTTP, without a browser.
  */
@@ -10,6 +11,7 @@ import { join } from 'node:path'
 import { Svc } from '@svc/client'
 import { readConfig, startServer } from '../../src/index.ts'
 import { launchChromium } from './chromium.ts'
+import { showTrial } from './trial-week.ts'
 import { walkAccountPages } from './walk-account-pages.ts'
 import { walkConsole } from './walk-console.ts'
 import { walkLanguages } from './walk-languages.ts'
@@ -21,7 +23,10 @@ import { walkRecovery } from './walk-recovery.ts'
 import { walkScripts } from './walk-scripts.ts'
 import { walkStops } from './walk-stops.ts'
 import { walkTools } from './walk-tools.ts'
+import { walkTrial } from './walk-trial.ts'
 import { walkDocs } from './walks.ts'
+
+if (process.argv.includes('--trial')) await showTrial()
 
 const browser = await launchChromium()
 if (!browser) {
@@ -83,6 +88,8 @@ try {
     console.log('the console recovers after the service was killed')
     await walkStops(browser)
     console.log('members see that sending is frozen, paused or canceled, and too many pages wait')
+    await walkTrial(browser)
+    console.log('all tasks of the trial with a week of data need at most five clicks each')
   }
   await walkPasskeys(browser)
   console.log('a member and an operator sign in with passkeys')

@@ -1,9 +1,21 @@
 import type {
+  OperatedBulk,
   OperatorAuditEntry,
   OperatorWorkspace,
   PausedCountry,
 } from '../../../src/console-api/operator/answers.ts'
-import { Button, Copy, Drawer, Facts, LinkButton, Loaded, Money } from '../../parts/index.ts'
+import {
+  Button,
+  Copy,
+  Drawer,
+  Facts,
+  LinkButton,
+  Loaded,
+  Money,
+  Table,
+  Time,
+} from '../../parts/index.ts'
+import { number } from '../../shell/format.ts'
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { randomHex } from '../../shell/random.ts'
@@ -21,6 +33,7 @@ export function OneWorkspace({ id, onChange }: { id: string; onChange(): void })
       ownApi.get<{
         workspace: OperatorWorkspace
         paused_countries: PausedCountry[]
+        bulks: OperatedBulk[]
         audit: OperatorAuditEntry[]
       }>(`/operator/workspaces/${id}`, {}, signal),
     [id],
@@ -40,7 +53,7 @@ export function OneWorkspace({ id, onChange }: { id: string; onChange(): void })
       onClose={() => go(`/operator/workspaces${location.search}`)}
     >
       <Loaded of={load}>
-        {({ workspace: one, paused_countries, audit }) => (
+        {({ workspace: one, paused_countries, bulks, audit }) => (
           <div class="stack">
             <Facts
               of={{
@@ -141,6 +154,7 @@ export function OneWorkspace({ id, onChange }: { id: string; onChange(): void })
               )}
             </div>
             <PausedCountries paused={paused_countries} workspaceId={id} onChange={load.reload} />
+            {bulks.length > 0 && <Bulks of={bulks} />}
             <AuditList entries={audit} />
             <div class="actions">
               <LinkButton to={`/operator/audit?workspace_id=${id}`}>
@@ -159,4 +173,31 @@ export function OneWorkspace({ id, onChange }: { id: string; onChange(): void })
 /** A random UUID of version 4. */
 function uuid(): string {
   return randomHex().replace(/^(.{8})(.{4}).(.{3}).(.{3})/, '$1-$2-4$3-8$4-')
+}
+
+/** The newest bulks, and why messages of them failed. */
+function Bulks({ of }: { of: readonly OperatedBulk[] }) {
+  return (
+    <section>
+      <h3>{t('Newest bulks')}</h3>
+      <Table
+        label={t('Newest bulks')}
+        rows={of}
+        keyOf={({ id }) => id}
+        columns={[
+          { name: t('Bulk'), kind: 'main', value: ({ id, name }) => name ?? id },
+          { name: t('Messages'), value: ({ total }) => number(total) },
+          { name: t('Failed'), value: ({ failed }) => number(failed) },
+          {
+            name: t('Why messages failed'),
+            value: ({ failures }) =>
+              failures
+                .map(({ error_code, count }) => `${error_code ?? '–'} ${number(count)}`)
+                .join(', '),
+          },
+          { name: t('Created'), value: ({ created_at }) => <Time at={created_at} /> },
+        ]}
+      />
+    </section>
+  )
 }

@@ -121,6 +121,20 @@ export const workspace = z.object({
 })
 export type OperatorWorkspace = z.input<typeof workspace>
 
+/** How a bulk of a workspace ended; without its content. */
+export const operatedBulk = z.object({
+  id: z.string(),
+  /** The campaign of the request; null without one. */
+  name: z.string().nullable(),
+  channel,
+  total: z.number(),
+  failed: z.number(),
+  /** Why messages failed, the most frequent first. */
+  failures: z.array(z.object({ error_code: z.string().nullable(), count: z.number() })),
+  created_at: timestamp,
+})
+export type OperatedBulk = z.input<typeof operatedBulk>
+
 /** The pause of a country in the last day: a workspace sends no codes there. */
 export const pausedCountry = z.object({
   country: z.string(),

@@ -15,6 +15,7 @@ import {
   backups,
   check,
   ledger,
+  operatedBulk,
   overview,
   pausedCountry,
   provider,
@@ -118,9 +119,10 @@ export const operatorEndpoints = {
     data: z.object({
       workspace,
       paused_countries: z.array(pausedCountry),
+      bulks: z.array(operatedBulk),
       audit: z.array(auditEntry),
     }),
-    summary: 'Get a workspace with the newest entries of its audit log',
+    summary: 'Get a workspace with its newest bulks and the newest entries of its audit log',
   }),
   grant: forOperators({
     method: 'POST',

@@ -14,6 +14,7 @@ import type { BackgroundWork, OperatorService } from './service.ts'
 
 const PAGE = 25
 const AUDIT_OF_WORKSPACE = 10
+const BULKS_OF_WORKSPACE = 5
 const UNKNOWN_MAX = 100
 const PURCHASES_MAX = 100
 
@@ -53,6 +54,17 @@ export function operatorHandlers(
     return { workspace: await workspace(id) }
   }
 
+  async function newestBulks(id: string) {
+    const { bulks } = core.messages
+    const page = await bulks.list(id, { limit: BULKS_OF_WORKSPACE, offset: 0 })
+    return Promise.all(
+      page.bulks.map(async (bulk) => {
+        const failures = bulk.failed > 0 ? (await bulks.get(id, bulk.id)).failures : []
+        return { ...bulk, failures }
+      }),
+    )
+  }
+
   return {
     overview: () => readings.overview(),
     async checks() {
@@ -90,12 +102,13 @@ export function operatorHandlers(
     },
     async workspace({ params: { id } }) {
       const page = { limit: AUDIT_OF_WORKSPACE, offset: 0 }
-      const [shown, paused_countries, audit] = await Promise.all([
+      const [shown, paused_countries, bulks, audit] = await Promise.all([
         workspace(id),
         core.verifications.pauses(id),
+        newestBulks(id),
         core.audit.ofAll({ workspace_id: id }, page),
       ])
-      return { workspace: shown, paused_countries, audit: audit.map(auditOf) }
+      return { workspace: shown, paused_countries, bulks, audit: audit.map(auditOf) }
     },
     async grant({ params, body: { credits: amount, reason: description, id }, actor }) {
       const grant = { amount, id, description, actor: actor.id ?? 'operator' }
