@@ -1,4 +1,3 @@
-import type { MessageQueueRow } from '../../../rows/rows.ts'
 import type { Tables } from '../../../rows/tables.ts'
 
 import {
@@ -8,11 +7,12 @@ import {
   type RescheduleOutcome,
   type RescheduleRequest,
 } from '../../../rules/reschedule.ts'
-import type { SettleContext, SettledMessage } from '../../../rules/settlement.ts'
+import type { SettleContext } from '../../../rules/settlement.ts'
 import type { Clock } from '../../queueing.ts'
-import { type Database, statement } from '../engine/database.ts'
-import { dueAt, insertInto, namesOf, updateOf } from '../engine/rows.ts'
+import type { Database } from '../engine/database.ts'
+import { dueAt, insertInto, updateOf } from '../engine/rows.ts'
 import { repeatableIds } from './settle.ts'
+import { messageRows } from './shared-rows.ts'
 
 /** The verb `reschedule` on PostgreSQL: lock, look up, plan, write. The order of the locks is the order of `settle`. */
 export function prepareReschedule(
@@ -27,24 +27,7 @@ export function prepareReschedule(
     onQueued: () => void
   },
 ): (requests: readonly RescheduleRequest[]) => Promise<RescheduleOutcome[]> {
-  const lockQueued = statement<MessageQueueRow>(
-    'lock_rescheduled_queue_rows',
-    `select ${namesOf(t.message_queue)
-      .map((name) => `q.${name}`)
-      .join(', ')}
-     from unnest($1::text[], $2::text[]) r(workspace_id, id)
-     join message_queue q on q.message_id = r.id and q.workspace_id = r.workspace_id
-     order by q.message_id for update of q`,
-  )
-  const lockMessages = statement<SettledMessage>(
-    'lock_rescheduled_messages',
-    `select ${namesOf(t.messages, 'content')
-      .map((name) => `m.${name}`)
-      .join(', ')}
-     from unnest($1::text[], $2::text[]) r(workspace_id, id)
-     join messages m on m.workspace_id = r.workspace_id and m.id = r.id
-     order by m.id for update of m`,
-  )
+  const { lockQueued, lockMessages } = messageRows(t)
   const updateMessages = updateOf('reschedule_messages', t.messages, {
     key: ['workspace_id', 'id'],
     set: RESCHEDULED_COLUMNS,

@@ -1,6 +1,6 @@
 import type { Receipt } from '../../../contract/outside/provider.ts'
 import { SETTLED_COLUMNS } from '../../../rows/messages.ts'
-import type { MessagePartRow, MessageQueueRow } from '../../../rows/rows.ts'
+import type { MessagePartRow } from '../../../rows/rows.ts'
 import type { Tables } from '../../../rows/tables.ts'
 import type { Entry } from '../../../rules/decide.ts'
 import type { SubscribedWebhook } from '../../../rules/deliveries.ts'
@@ -15,7 +15,6 @@ import {
 import {
   FINISHED_ATTEMPT_COLUMNS,
   type SettleContext,
-  type SettledMessage,
   type Settlement,
   type SettlePlan,
   type SettleState,
@@ -31,6 +30,7 @@ import {
   addSettledCounts,
   creditRows,
   lookUpSubscribers,
+  messageRows,
   placeEvents,
   prepareWriteEvents,
   recountCodes,
@@ -123,24 +123,7 @@ interface LookedUp extends SettleState {
 
 function prepareLookUp(t: Tables) {
   const credits = creditRows(t)
-  const lockQueued = statement<MessageQueueRow>(
-    'lock_queued_messages',
-    `select ${namesOf(t.message_queue)
-      .map((name) => `q.${name}`)
-      .join(', ')}
-     from unnest($1::text[], $2::text[]) r(workspace_id, id)
-     join message_queue q on q.message_id = r.id and q.workspace_id = r.workspace_id
-     order by q.message_id for update of q`,
-  )
-  const lockMessages = statement<SettledMessage>(
-    'lock_messages',
-    `select ${namesOf(t.messages, 'content')
-      .map((name) => `m.${name}`)
-      .join(', ')}
-     from unnest($1::text[], $2::text[]) r(workspace_id, id)
-     join messages m on m.workspace_id = r.workspace_id and m.id = r.id
-     order by m.id for update of m`,
-  )
+  const { lockQueued, lockMessages } = messageRows(t)
   // The holds of a call are read under its account's lock.
   const findEntries = statement<Entry>(
     'find_entries_of_calls',

@@ -1,6 +1,7 @@
 import { dialects } from '../../../rows/dialect.ts'
 import type {
   EventRow,
+  MessageQueueRow,
   MessageRow,
   SuppressionRow,
   VerificationCountRow,
@@ -23,7 +24,7 @@ import {
 } from '../../../rules/decide.ts'
 import { ENDPOINT_COLUMNS, type FanOut, type SubscribedWebhook } from '../../../rules/deliveries.ts'
 import { suppressedAddresses, suppressionKey } from '../../../rules/recipients.ts'
-import type { CodeCountChange, FailedCode } from '../../../rules/settlement.ts'
+import type { CodeCountChange, FailedCode, SettledMessage } from '../../../rules/settlement.ts'
 import {
   addressOf,
   type CodeState,
@@ -37,6 +38,29 @@ import {
 import type { Clock } from '../../queueing.ts'
 import { type RowsStatement, statement, type Transaction } from '../engine/database.ts'
 import { dueAt, insertInto, namesOf, updateOf } from '../engine/rows.ts'
+
+/** Locks of messages: first the queue rows, then the messages, each in the order of the ids, in every verb that changes both. */
+export function messageRows(t: Tables) {
+  const lockQueued = statement<MessageQueueRow>(
+    'lock_queued_messages',
+    `select ${namesOf(t.message_queue)
+      .map((name) => `q.${name}`)
+      .join(', ')}
+     from unnest($1::text[], $2::text[]) r(workspace_id, id)
+     join message_queue q on q.message_id = r.id and q.workspace_id = r.workspace_id
+     order by q.message_id for update of q`,
+  )
+  const lockMessages = statement<SettledMessage>(
+    'lock_messages',
+    `select ${namesOf(t.messages, 'content')
+      .map((name) => `m.${name}`)
+      .join(', ')}
+     from unnest($1::text[], $2::text[]) r(workspace_id, id)
+     join messages m on m.workspace_id = r.workspace_id and m.id = r.id
+     order by m.id for update of m`,
+  )
+  return { lockQueued, lockMessages }
+}
 
 /** Accounts and their ledger entries, as the verbs that move credits read and write them. */
 export function creditRows(t: Tables) {
