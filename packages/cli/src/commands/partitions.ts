@@ -31,8 +31,8 @@ export function addPartitions(program: Command, context: Context): void {
     .command('partitions')
     .summary('divide the history of a PostgreSQL database by month')
     .description(
-      `Messages, attempts, events and deliveries of each month in tables of their own, so that an old month is removed at once. PostgreSQL only;
-on SQLite, SVC_HISTORY_DAYS removes old history and svc compact shrinks the file. Run these commands as the role that owns the tables.`,
+      `Messages, attempts, events and deliveries of each month in tables of their own, so that the space of an old month comes back at
+once when all its rows are removed. PostgreSQL only; on SQLite, SVC_HISTORY_DAYS removes old history and svc compact shrinks the file. Run these commands as the role that owns the tables.`,
     )
   withExamples(group, 'svc partitions enable', 'svc partitions status')
   addStatus(group, context)

@@ -58,11 +58,13 @@ describe('sumsOf', () => {
 
   it('counts what a hold reserves as spent, until it ends', () => {
     const call = { bulk_id: 'b1', channel: 'voice' }
-    const { causes } = sumsOf([
+    const entries = [
       entry({ ...call, kind: 'hold', amount: units(0), held_delta: units(50) }),
       entry({ ...call, kind: 'settle', amount: units(-20), held_delta: units(-20) }),
       entry({ ...call, kind: 'void', amount: units(0), held_delta: units(-30) }),
-    ])
-    expect(causes).toMatchObject([{ spent: 20, refunded: 0 }])
+    ]
+    const spent = [1, 2, 3].map((count) => sumsOf(entries.slice(0, count)).causes[0]?.spent)
+    expect(spent).toEqual([50, 50, 20])
+    expect(sumsOf(entries).causes).toMatchObject([{ refunded: 0, refunds: 0 }])
   })
 })
