@@ -161,12 +161,14 @@ export type {
   WebhookTotals,
 } from './storage/ports/stores.ts'
 export type {
-  Partition,
-  PartitionedTable,
   PartitionOptions,
   PartitionStep,
+} from './storage/postgres/engine/partitions/change.ts'
+export type {
+  Partition,
+  PartitionedTable,
   TablePartitions,
-} from './storage/postgres/engine/partitions.ts'
+} from './storage/postgres/engine/partitions/state.ts'
 export type { Source } from './tables/encoding.ts'
 export { TableFault } from './tables/encoding.ts'
 export { type CountryCode, isCountry, type PhoneResult, readPhone } from './tables/phone-numbers.ts'

@@ -14,11 +14,9 @@ import { migrationsOf } from '../../src/storage/migrations.ts'
 import type { Storage } from '../../src/storage/ports/storage.ts'
 import { type Connections, connect } from '../../src/storage/postgres/engine/connection.ts'
 import { applyMigrations, migrate } from '../../src/storage/postgres/engine/migrate.ts'
-import {
-  PARTITIONED,
-  type PartitionStep,
-  enablePartitions as partition,
-} from '../../src/storage/postgres/engine/partitions.ts'
+import type { PartitionStep } from '../../src/storage/postgres/engine/partitions/change.ts'
+import { enablePartitions as partition } from '../../src/storage/postgres/engine/partitions/enable.ts'
+import { PARTITIONED } from '../../src/storage/postgres/engine/partitions/state.ts'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { testRuntime } from '../fixtures.ts'
 import { createDatabase, createEmptyDatabase, type TestDatabase } from '../postgres-database.ts'

@@ -2,7 +2,7 @@ import { getTableConfig, type PgColumn, type PgTable } from 'drizzle-orm/pg-core
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { dialects } from '../../src/rows/dialect.ts'
 import { tables } from '../../src/rows/tables.ts'
-import { PARTITIONED } from '../../src/storage/postgres/engine/partitions.ts'
+import { PARTITIONED } from '../../src/storage/postgres/engine/partitions/state.ts'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { testRuntime } from '../fixtures.ts'
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { enablePartitions } from '../../src/maintenance/partitions/partitions.ts'
-import { PARTITIONED } from '../../src/storage/postgres/engine/partitions.ts'
+import { PARTITIONED } from '../../src/storage/postgres/engine/partitions/state.ts'
 import { keptOpen } from '../postgres/kept-open.ts'
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'
 import { acceptContract } from '../storage/accept.contract.ts'

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { enablePartitions } from '../../src/maintenance/partitions/partitions.ts'
-import { PARTITIONED } from '../../src/storage/postgres/engine/partitions.ts'
+import { PARTITIONED } from '../../src/storage/postgres/engine/partitions/state.ts'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { testRuntime } from '../fixtures.ts'
 import { sentBy } from '../postgres-client.ts'

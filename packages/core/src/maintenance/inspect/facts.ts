@@ -1,4 +1,4 @@
-import type { TablePartitions } from '../../storage/postgres/engine/partitions.ts'
+import type { TablePartitions } from '../../storage/postgres/engine/partitions/state.ts'
 
 /** Facts about an engine. */
 export interface EngineFacts {

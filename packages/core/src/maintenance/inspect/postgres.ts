@@ -1,6 +1,6 @@
 import type { ReplicaState } from '../../storage/ports/storage.ts'
 import { ANSWER_MAX_MS, connect } from '../../storage/postgres/engine/connection.ts'
-import { partitionsOf } from '../../storage/postgres/engine/partitions.ts'
+import { partitionsOf } from '../../storage/postgres/engine/partitions/state.ts'
 import { createReplicas } from '../../storage/postgres/engine/replicas.ts'
 import { eachAlone, inTime } from '../../storage/postgres/engine/transaction.ts'
 import { onPool, silent } from '../snapshot/postgres-sessions.ts'

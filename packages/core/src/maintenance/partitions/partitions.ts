@@ -1,6 +1,7 @@
 import { readDatabaseUrl } from '../../storage/database-url.ts'
 import { type AppliedStep, migrationsOf, statusOf } from '../../storage/migrations.ts'
-import type { PartitionOptions, TablePartitions } from '../../storage/postgres/engine/partitions.ts'
+import type { PartitionOptions } from '../../storage/postgres/engine/partitions/change.ts'
+import type { TablePartitions } from '../../storage/postgres/engine/partitions/state.ts'
 import type { Pool, Run } from '../../storage/postgres/engine/transaction.ts'
 import { refusal } from '../refusal.ts'
 
@@ -9,7 +10,10 @@ import { refusal } from '../refusal.ts'
  * @throws Error in one line, with a `code`: `sqlite`, and `behind` if the database does not have this program's schema.
  */
 export function inspectPartitions(url: string): Promise<TablePartitions[]> {
-  return onPartitions(url, (_, run, { partitionsOf }) => partitionsOf(run))
+  return onPartitions(url, async (_, run) => {
+    const { partitionsOf } = await import('../../storage/postgres/engine/partitions/state.ts')
+    return partitionsOf(run)
+  })
 }
 
 /**
@@ -18,7 +22,10 @@ export function inspectPartitions(url: string): Promise<TablePartitions[]> {
  * @throws Error as `inspectPartitions`, and when rows have times of the future.
  */
 export function enablePartitions(url: string, options: PartitionOptions): Promise<void> {
-  return onPartitions(url, (pool, _, engine) => engine.enablePartitions(pool, options))
+  return onPartitions(url, async (pool) => {
+    const engine = await import('../../storage/postgres/engine/partitions/enable.ts')
+    return engine.enablePartitions(pool, options)
+  })
 }
 
 /**
@@ -27,22 +34,22 @@ export function enablePartitions(url: string, options: PartitionOptions): Promis
  * @throws Error as `inspectPartitions`, and `not_partitioned`.
  */
 export function addPartitions(url: string, options: PartitionOptions): Promise<string[]> {
-  return onPartitions(url, async (pool, run, engine) => {
-    const states = await engine.partitionsOf(run)
+  return onPartitions(url, async (pool, run) => {
+    const [{ addPartitions }, { partitionsOf }] = await Promise.all([
+      import('../../storage/postgres/engine/partitions/months.ts'),
+      import('../../storage/postgres/engine/partitions/state.ts'),
+    ])
+    const states = await partitionsOf(run)
     if (!states.some(({ is_partitioned }) => is_partitioned)) {
       throw refusal('not_partitioned', 'no history is partitioned yet')
     }
-    return engine.addPartitions(pool, pool, options)
+    return addPartitions(pool, pool, options)
   })
 }
 
 async function onPartitions<T>(
   url: string,
-  work: (
-    pool: Pool,
-    run: Run,
-    engine: typeof import('../../storage/postgres/engine/partitions.ts'),
-  ) => Promise<T>,
+  work: (pool: Pool, run: Run) => Promise<T>,
 ): Promise<T> {
   const named = readDatabaseUrl(url)
   if (named.engine === 'sqlite') {
@@ -52,8 +59,7 @@ async function onPartitions<T>(
     )
   }
   // SQLite needs no driver of PostgreSQL.
-  const [engine, { onPool }, { appliedIn }] = await Promise.all([
-    import('../../storage/postgres/engine/partitions.ts'),
+  const [{ onPool }, { appliedIn }] = await Promise.all([
     import('../snapshot/postgres-sessions.ts'),
     import('../../storage/postgres/engine/migrate.ts'),
   ])
@@ -66,6 +72,6 @@ async function onPartitions<T>(
     if (pending.length > 0 || isIncomplete) {
       throw refusal('behind', "the database does not have this program's schema")
     }
-    return work(pool, run, engine)
+    return work(pool, run)
   })
 }

@@ -21,7 +21,7 @@ import { ANSWER_MAX_MS, alone, connect, REPLICA_SHARES } from './engine/connecti
 import { type Database, databaseOn } from './engine/database.ts'
 import { isCommon, refusesWrites } from './engine/failure.ts'
 import { migrate } from './engine/migrate.ts'
-import { dropPartitions, keepPartitions } from './engine/partitions.ts'
+import { dropPartitions, keepPartitions } from './engine/partitions/months.ts'
 import { createQueue, inTurn, type Queue } from './engine/queue.ts'
 import { createReplicas } from './engine/replicas.ts'
 import { createWaker, type Waker } from './engine/wake.ts'
