@@ -25,6 +25,8 @@ describe('one-time codes', () => {
   let sent: { to: string; text: string }[]
   /** What the provider answers. */
   let outcome: 'accepted' | 'rejected'
+  /** The provider answers after this. */
+  let answering: Promise<void>
   let workspaceId: string
   let live: KeyIdentity
   let test: KeyIdentity
@@ -35,10 +37,12 @@ describe('one-time codes', () => {
     counted = countTelemetry()
     sent = []
     outcome = 'accepted'
+    answering = Promise.resolve()
     const provider = defineProvider({
       name: 'carrier',
       traits: { channels: ['sms', 'voice', 'email'] },
       async send(messages) {
+        await answering
         return messages.map(({ recipient, content, message_id }) => {
           const { text = '' } = content as { text?: string }
           if (outcome === 'rejected') {
@@ -1257,6 +1261,26 @@ describe('one-time codes', () => {
     const report = await core.recipients.erase(TO)
     expect(report).toMatchObject({ verifications: 1 })
     expect(await core.verifications.list(workspaceId, {})).toMatchObject({ total: 0 })
+  })
+
+  it('ends a code in flight whose address is erased, and names the address no more', async () => {
+    let answer = () => {}
+    answering = new Promise((resolve) => {
+      answer = resolve
+    })
+    const { verification_id } = await start(live, TO, { metadata: { user: 'U7' } })
+    const report = await core.recipients.erase(TO)
+    expect(report).toMatchObject({ verifications: 1, under_way: 1 })
+    const shown = await core.verifications.get(workspaceId, verification_id)
+    expect(shown).toMatchObject({ status: 'canceled', to: 'erased', metadata: {}, fallback: [] })
+    expect(JSON.stringify(shown)).not.toContain(TO)
+    await expect(core.verifications.resend(live, verification_id, {})).rejects.toMatchObject({
+      code: 'validation_error',
+      message: 'The verification is not pending: it is canceled',
+    })
+    answer()
+    await dispatcher.idle()
+    expect(sent).toHaveLength(1)
   })
 
   it.each([

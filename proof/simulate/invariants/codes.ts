@@ -64,13 +64,11 @@ export function checkCodes(
       world.violate('a code is right once', `${at}: ${events} events of approval`)
     }
   }
-  for (const { id, content, recipient } of database
-    .prepare(
-      "select id, content, recipient from messages where json_extract(content, '$.code') is not null",
-    )
-    .all() as Record<'id' | 'content' | 'recipient', string>[]) {
-    // An erasure removes a verification whose message is still in flight: that stays until the next erasure.
-    if (owned.has(id) || model.erasing.has(recipient)) continue
+  for (const { id, content } of database
+    .prepare("select id, content from messages where json_extract(content, '$.code') is not null")
+    .all() as Record<'id' | 'content', string>[]) {
+    // An erasure keeps the verification of a message in flight, so that the code is removed later.
+    if (owned.has(id)) continue
     const at = `${world.nameOf('m', id)} has no verification: ${content}`
     world.violate('a code and its message are stored together', at)
   }

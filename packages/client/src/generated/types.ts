@@ -252,6 +252,7 @@ export interface BulkRejection {
 export interface CodeVerification {
   id: string
   status: 'pending' | 'approved' | 'expired' | 'canceled' | 'max_attempts' | 'external'
+  /** The first address; `erased` after its erasure. */
   to: string
   /** The channel of the last message. */
   channel: Channel

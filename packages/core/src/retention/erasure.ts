@@ -298,7 +298,9 @@ async function searchVerifications(search: Search, others: readonly string[]): P
     for (const message_ids of stepsOf(removed.flatMap((one) => one.message_ids))) {
       await storage.hot.cancel({ workspace_id: workspaceId, message_ids, at: runtime.now() })
     }
-    await storage.write(({ verifications }) => verifications.forget(workspaceId, address))
+    await storage.write(({ verifications }) =>
+      verifications.forget(workspaceId, address, runtime.now()),
+    )
   }
   return found
 }

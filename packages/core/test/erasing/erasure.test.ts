@@ -262,6 +262,7 @@ describe.each(ENGINES)('erasing a recipient on %s', (_, engineOf) => {
     const erased = await recipients().erase(ASHA)
     expect(erased).toMatchObject({ under_way: 1, verifications: 1 })
     expect((await bench.message(workspaceId, id)).content).toEqual(content)
+    expect(await theOnly(workspaceId)).toMatchObject({ recipient: 'erased', status: 'canceled' })
     const outcome = { type: 'accepted', provider_message_id: 'P', lookup_after_ms: null } as const
     await bench.settle(claimed, { task: 'send', attempt: 1, outcome })
     await recipients().erase(ASHA)

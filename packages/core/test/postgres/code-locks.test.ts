@@ -17,7 +17,9 @@ it('forgets the codes of an address without a deadlock with a settlement of its 
   const other = await bench.connect()
   await other.query('begin')
   await other.query('select 1 from messages where id = $1 for update', [only(send.messages).id])
-  const forgotten = bench.storage.write(({ verifications }) => verifications.forget(id, recipient))
+  const forgotten = bench.storage.write(({ verifications }) =>
+    verifications.forget(id, recipient, bench.clock.now()),
+  )
   await bench.untilSessionWaits()
   await other.query('select 1 from verifications where id = $1 for update nowait', [
     verification.id,
@@ -25,5 +27,7 @@ it('forgets the codes of an address without a deadlock with a settlement of its 
   await other.query('commit')
   await other.end()
   expect(await forgotten).toBe(1)
-  expect(await bench.storage.read.verifications.byId(id, verification.id)).toBeNull()
+  expect(await bench.storage.read.verifications.byId(id, verification.id)).toMatchObject({
+    ...{ recipient: 'erased', status: 'canceled' },
+  })
 })

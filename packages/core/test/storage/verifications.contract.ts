@@ -35,6 +35,11 @@ export function verificationsContract(open: OpenStorage): void {
   const numbers = (count: number, from = 0) =>
     Array.from({ length: count }, (_, i) => `+2557${String(from + i).padStart(8, '0')}`)
 
+  const forget = (workspaceId: string, address: string) =>
+    bench.storage.write(({ verifications }) =>
+      verifications.forget(workspaceId, address, bench.clock.now()),
+    )
+
   const inAnHour = () => new Date(bench.clock.now().getTime() + HOUR_MS)
 
   /** Checks a code of a verification, and returns the result. */
@@ -332,17 +337,73 @@ export function verificationsContract(open: OpenStorage): void {
     const found = (address: string) => bench.storage.read.verifications.naming(id, address)
     expect(await found('asha@example.com')).toHaveLength(1)
     expect(await found('+255712345670')).toEqual([])
-    const forget = (address: string) =>
-      bench.storage.write(({ verifications }) => verifications.forget(id, address))
-    expect(await forget('asha@example.com')).toBe(1)
+    expect(await forget(id, 'asha@example.com')).toBe(1)
     expect(await stored(request)).toEqual({
       ...before,
       other_recipient: null,
       fallback: ['voice'],
       options: { app_hash: 'FA+9qCX9VSu' },
     })
-    expect(await forget(before?.recipient ?? '')).toBe(1)
+    const message_ids = [only(request.messages).id]
+    await bench.storage.hot.cancel({ workspace_id: id, message_ids, at: bench.clock.now() })
+    expect(await forget(id, before?.recipient ?? '')).toBe(1)
     expect(await stored(request)).toBeNull()
+    expect((await bench.message(id, message_ids[0] ?? '')).content).not.toHaveProperty('code')
+    await bench.reopen()
+  })
+
+  it('stays without its person until the code of its message in flight is removed', async () => {
+    const id = await bench.workspace(units(20_000_000))
+    const request = asking(id, {
+      ...{ fallback: ['email'], other_recipient: 'asha@example.com', metadata: { order: '7' } },
+      ...{ options: { to: 'Asha@example.com' }, client_network: '203.0.113.7' },
+    })
+    await accept([request])
+    const before = (await stored(request)) as VerificationRow
+    const claimed = await bench.claimMessages()
+    const mine = only(claimed.filter(({ workspace_id }) => workspace_id === id))
+    bench.clock.step(1_000)
+    const at = bench.clock.now()
+    expect(await forget(id, before.recipient)).toBe(1)
+    const kept = {
+      ...before,
+      ...{ recipient: 'erased', other_recipient: null, options: {}, metadata: {} },
+      ...{ client_network: null, fallback: null, fallback_at: null },
+      ...{ status: 'canceled', seed: null, updated_at: at, ended_at: at },
+    }
+    expect(await stored(request)).toEqual(kept)
+    const content = async () => (await bench.message(id, mine.message_id)).content
+    expect(await content()).toEqual(mine.content)
+    expect(await forget(id, before.recipient)).toBe(0)
+    expect(await check(before, true)).toBe('canceled')
+    expect(await stored(request)).toEqual(kept)
+    const outcome = { type: 'accepted', provider_message_id: 'P', lookup_after_ms: null } as const
+    await bench.settle(mine, { task: 'send', attempt: 1, outcome })
+    const sweep = () =>
+      bench.storage.write(async ({ verifications }) => {
+        await verifications.removeCodes(bench.clock.now(), 1_000)
+        await verifications.removeEnded({ ended: at, counted: at }, 1_000)
+      })
+    await sweep()
+    expect(await content()).toEqual(withoutCode(mine.content))
+    expect(await stored(request)).toBeNull()
+    await bench.reopen()
+  })
+
+  it('keeps its end when its person is forgotten later', async () => {
+    const id = await bench.workspace(units(20_000_000))
+    const request = asking(id)
+    await accept([request])
+    await bench.claimMessages()
+    expect(await check((await stored(request)) as VerificationRow, true)).toBe('approved')
+    const before = (await stored(request)) as VerificationRow
+    bench.clock.step(1_000)
+    expect(await forget(id, before.recipient)).toBe(1)
+    expect(await stored(request)).toMatchObject({
+      ...{ recipient: 'erased', status: 'approved', seed: null },
+      ...{ updated_at: before.updated_at, ended_at: before.ended_at },
+    })
+    await bench.reopen()
   })
 
   it('is limited for a second address, one after another and in one batch', async () => {

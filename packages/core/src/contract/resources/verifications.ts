@@ -52,7 +52,7 @@ export const verification = z
   .object({
     id: uuid,
     status: z.enum(VERIFICATION_STATUSES),
-    to: z.string(),
+    to: z.string().meta({ description: 'The first address; `erased` after its erasure.' }),
     channel: z.enum(CHANNELS).meta({ description: 'The channel of the last message.' }),
     locale: z.string().meta({ description: 'The language of the last text.' }),
     livemode: z.boolean(),

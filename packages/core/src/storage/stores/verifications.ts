@@ -17,6 +17,7 @@ import {
 import { PgColumn } from 'drizzle-orm/pg-core'
 import type { Slice } from '../../contract/endpoints/paging.ts'
 import type { Units } from '../../contract/fields/units.ts'
+import { ERASED } from '../../contract/resources/message.ts'
 import type { Channel, MessageStatus } from '../../contract/resources/messages.ts'
 import type { VerificationStatus } from '../../contract/resources/verifications.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
@@ -26,6 +27,7 @@ import type {
   VerificationRow,
 } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
+import { ended } from '../../rules/verify.ts'
 import { filledUp, isBelow, removeOldest, type StoreDialect } from './queries.ts'
 
 /** Selects verifications; an absent field does not restrict the list. */
@@ -104,6 +106,17 @@ export function verificationStore(
       const one = and(eq(workspace_id, row.workspace_id), eq(id, row.id))
       await db.update(messages).set({ content: rest }).where(one)
     }
+  }
+
+  /** The messages of verifications that have from what their code is derived. */
+  async function messagesWithCodes(of: readonly Coded[]): Promise<Set<string>> {
+    const ids = of.flatMap((row) => messageIdsOf(row))
+    if (ids.length === 0) return new Set()
+    const { workspace_id, id, content } = messages
+    const workspaces = filledUp(of.map((row) => row.workspace_id))
+    const some = and(inArray(workspace_id, workspaces), inArray(id, filledUp(ids)))
+    const found = await db.select({ id, content }).from(messages).where(some)
+    return new Set(found.filter((row) => 'code' in row.content).map((row) => row.id))
   }
 
   return {
@@ -352,10 +365,11 @@ export function verificationStore(
         return removeOldest(db, { from: t, by: t.ended_at, condition }, limit)
       },
       /**
-       * Removes the verifications whose first address this is, and the address from those whose second one it is: these go on
-       * with the first. Queued messages keep their code. Returns the number of changed verifications.
+       * Removes the verifications whose first address this is, and the address from those whose second one it is: these continue
+       * with the first. Messages in flight keep their code; the verification of such a message ends and stays without its
+       * address, so that `removeCodes` finds the message. Returns the number of changed verifications.
        */
-      async forget(workspaceId: string, address: string): Promise<number> {
+      async forget(workspaceId: string, address: string, at: Date): Promise<number> {
         const theirs = () =>
           db
             .select()
@@ -366,9 +380,13 @@ export function verificationStore(
         const removed = (await theirs()).filter(({ recipient }) => recipient === address)
         await withoutCodes(removed, { keepsQueued: true })
         const rows = await locked(theirs())
+        const coded = await messagesWithCodes(rows)
         for (const row of rows) {
-          if (row.recipient === address) await db.delete(t).where(mine(workspaceId, row.id))
-          else await db.update(t).set(withoutSecond(row)).where(mine(workspaceId, row.id))
+          const one = mine(workspaceId, row.id)
+          if (row.recipient !== address) await db.update(t).set(withoutSecond(row)).where(one)
+          else if (messageIdsOf(row).some((id) => coded.has(id))) {
+            await db.update(t).set(withoutPerson(row, at)).where(one)
+          } else await db.delete(t).where(one)
         }
         return rows.length
       },
@@ -392,6 +410,17 @@ function withoutSecond({
     options: isMail ? options : others,
     fallback,
     fallback_at: fallback && fallback_at,
+  }
+}
+
+/** The columns of a verification that change when its first address is erased. A pending one ends. */
+function withoutPerson(row: VerificationRow, at: Date): Partial<VerificationRow> {
+  const { status, seed, updated_at, ended_at } =
+    row.status === 'pending' ? ended(row, 'canceled', at) : row
+  return {
+    ...{ status, seed, updated_at, ended_at },
+    ...{ recipient: ERASED, other_recipient: null, options: {}, metadata: {} },
+    ...{ client_network: null, fallback: null, fallback_at: null },
   }
 }
 
