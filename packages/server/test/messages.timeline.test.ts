@@ -101,18 +101,32 @@ describe('GET /api/v1/messages/:id/timeline', () => {
     ])
   })
 
-  it('shows the debit of a bulk with each of its messages', async () => {
-    const json = { channel: 'sms', content: { text: 'x' }, recipients: ['+2557001', '+2557002'] }
+  it('shows the debit of a bulk with the credits of each of its messages', async () => {
+    const recipients = [
+      { to: '+2557001', variables: { name: 'Asha' } },
+      { to: '+2557002', variables: { name: 'A'.repeat(200) } },
+    ]
+    const json = { channel: 'sms', content: { text: 'x {{name}}' }, recipients }
     const { data } = (await world().call('POST', '/api/v1/messages/bulk', { key, json })).body
-    const { body } = await timeline(data.messages[1].message_id)
-    expect(body.data.timeline).toContainEqual({
+    const debits = []
+    for (const { message_id } of data.messages) {
+      const { body } = await timeline(message_id)
+      const [debit] = body.data.timeline.filter(
+        (entry: { kind: string }) => entry.kind === 'ledger',
+      )
+      debits.push(debit)
+    }
+    const debit = {
       at: data.created_at,
       kind: 'ledger',
       type: 'send',
-      credits: -2,
       balance_after: await world().balance(owner),
       reference: { type: 'bulk', id: data.bulk_id },
-    })
+    }
+    expect(debits).toStrictEqual([
+      { ...debit, credits: -1 },
+      { ...debit, credits: -2 },
+    ])
     await world().advance(0)
   })
 

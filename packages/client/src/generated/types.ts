@@ -1546,7 +1546,9 @@ export interface MessagesTimelineData {
     at: string
     kind: 'ledger'
     type: string
+    /** The signed amount of this message, also where one debit paid for a whole bulk. */
     credits: number
+    /** The balance after the entry; for a message of a bulk after the whole bulk. */
     balance_after: number
     reference: { type: string; id: string }
   } | {

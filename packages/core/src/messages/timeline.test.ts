@@ -53,7 +53,10 @@ function historyAt(times: Readonly<Record<string, number>>) {
   })
   const none_at = { sent_at: null, delivered_at: null, read_at: null }
   const history = { attempts, reports: reportsOf(none_at, reports), entries, deliveries }
-  return timelineFrom({ created_at: at('queued'), deferred_until: null }, history)
+  return timelineFrom(
+    { created_at: at('queued'), deferred_until: null, credits_used: units(1) },
+    history,
+  )
 }
 
 function nameOf(entry: TimelineEntry): string {

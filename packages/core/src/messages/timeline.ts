@@ -23,7 +23,7 @@ interface History {
 
 /**
  * Merges status changes, provider attempts, ledger entries and webhook deliveries of a message, oldest first. The debit
- * of a bulk is in the timeline of each of its messages.
+ * of a bulk is in the timeline of each of its messages, with the credits of that message.
  */
 export async function timelineOf(
   { read: { messages, credits, webhooks }, now }: Pick<Storage, 'read'> & { now: Date },
@@ -57,9 +57,10 @@ const RANKS = ['queued', 'charged', 'attempt', 'status', 'booked', 'webhook'] as
  * entry is sorted by the later of two times: its own time and the time of its cause.
  */
 export function timelineFrom(
-  { created_at, deferred_until }: Pick<MessageRow, 'created_at' | 'deferred_until'>,
+  message: Pick<MessageRow, 'created_at' | 'deferred_until' | 'credits_used'>,
   { attempts, reports, entries, deliveries }: History,
 ): TimelineEntry[] {
+  const { created_at, deferred_until } = message
   const placed: { entry: TimelineEntry; ms: number; rank: number }[] = []
   const place = (rank: (typeof RANKS)[number], cause_ms: number, entry: TimelineEntry): number => {
     const ms = Math.max(cause_ms, entry.at.getTime())
@@ -75,7 +76,7 @@ export function timelineFrom(
     error_message: null,
   })
   for (const entry of entries.filter(isCharge)) {
-    charged_ms = place('charged', charged_ms, ledgerEntry(entry))
+    charged_ms = place('charged', charged_ms, ledgerEntry(entry, message))
   }
 
   // A provider is called only while the message is queued, so every attempt began before a status was applied.
@@ -117,7 +118,7 @@ export function timelineFrom(
   let booked_ms = attempts_ms
   for (const entry of entries.filter((each) => !isCharge(each))) {
     const failed_ms = entry.kind === 'refund' ? applied_ms.get('failed') : undefined
-    booked_ms = place('booked', Math.max(booked_ms, failed_ms ?? 0), ledgerEntry(entry))
+    booked_ms = place('booked', Math.max(booked_ms, failed_ms ?? 0), ledgerEntry(entry, message))
   }
 
   const statusOf = ({ event }: DeliveryRow) =>
@@ -146,12 +147,17 @@ function attemptEntry({ started_at, number, ...row }: MessageAttemptRow): Timeli
   return { ...row, kind: 'provider', at: started_at, attempt: number }
 }
 
-function ledgerEntry(entry: Entry): TimelineEntry {
+/** The debit of a bulk is one entry for all its messages; a message shows its own credits. */
+function ledgerEntry(
+  entry: Entry,
+  { credits_used }: Pick<MessageRow, 'credits_used'>,
+): TimelineEntry {
+  const isOfBulk = entry.kind === 'send' && entry.ref_type === 'bulk'
   return {
     kind: 'ledger',
     at: entry.created_at,
     type: entry.kind,
-    credits: (entry.amount - entry.held_delta) as Units,
+    credits: (isOfBulk ? 0 - credits_used : entry.amount - entry.held_delta) as Units,
     balance_after: (entry.balance_after - entry.held_after) as Units,
     reference: { type: entry.ref_type, id: entry.ref_id },
   }

@@ -29,9 +29,12 @@ export const timelineEntry = z.discriminatedUnion('kind', [
     at,
     kind: z.literal('ledger'),
     type: z.string(),
-    /** The signed amount. The debit of a bulk pays for all of its messages. */
-    credits,
-    balance_after: credits,
+    credits: credits.meta({
+      description: 'The signed amount of this message, also where one debit paid for a whole bulk.',
+    }),
+    balance_after: credits.meta({
+      description: 'The balance after the entry; for a message of a bulk after the whole bulk.',
+    }),
     reference: z.object({ type: z.string(), id: z.string() }),
   }),
   z.object({
