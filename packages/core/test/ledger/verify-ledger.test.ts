@@ -152,6 +152,8 @@ async function fill(storage: Storage, damage: Opened['damage']): Promise<void> {
   await damage(
     `insert into credit_lots values ('w1', 'l1', ${SMS_PRICE}, 0, 9, 9, ${time(moment)}, ${time(moment)}, ${time(moment)})`,
   )
+  // The sums of the days include all entries but the last one.
+  await storage.write(({ creditSums }) => creditSums.extend('w1', 8))
 }
 
 let isSqlite = true
@@ -168,6 +170,14 @@ const DAMAGE: [name: string, statement: string, found: string[]][] = [
     ['held', 'open_holds'],
   ],
   ['another number of entries', 'update credit_accounts set seq = seq + 1', ['seq']],
+  ['another sum of a day', 'update credit_days set amount = amount + 1', ['credit_sums']],
+  ['another count of a day', 'update credit_days set count = count + 1', ['credit_sums']],
+  ['another held sum of a day', 'update credit_days set held_delta = 7', ['credit_sums']],
+  ['a missing sum of a day', `delete from credit_days where kind = 'send'`, ['credit_sums']],
+  ['another day of a sum', 'update credit_days set day = day + 1', ['credit_sums']],
+  ['a mark behind the sums', 'update credit_marks set seq = seq - 1', ['credit_sums']],
+  ['a mark ahead of the entries', 'update credit_marks set seq = 100', ['credit_sums']],
+  ['sums without a mark', 'delete from credit_marks', ['credit_sums']],
   ['no account', 'delete from credit_accounts', ['account', 'lot', 'trial_balance']],
   [
     'a deleted entry',
@@ -396,6 +406,21 @@ describe.each([
     expect(differences.map(({ check }) => check)).toEqual(['message', 'bulk', 'unpaid_message'])
   })
 
+  it('names the day whose sum differs', async () => {
+    await opened.damage(`update credit_days set amount = amount - 1 where kind = 'refund'`)
+    const day = runtime.now().toISOString().slice(0, 10)
+    expect((await verify()).differences).toEqual([
+      {
+        check: 'credit_sums',
+        workspace_id: 'w1',
+        seq: null,
+        about: `day:${day} refund`,
+        stands: `1 entries: ${SMS_PRICE - 1}`,
+        should: `1 entries: ${SMS_PRICE}`,
+      },
+    ])
+  })
+
   it('says where, what stands and what should', async () => {
     await opened.damage('update ledger_entries set balance_after = balance_after + 1 where seq = 9')
     expect((await verify()).differences).toEqual([
@@ -424,6 +449,7 @@ describe.each([
     await opened.damage('update credit_accounts set credit_limit = -2000000000')
     expect((await verify()).differences).toMatchObject([{ check: 'credit_limit', seq: 1 }])
     await opened.damage(`update ledger_entries set kind = 'adjustment' where seq = 1`)
+    await opened.damage(`update credit_days set kind = 'adjustment' where kind = 'grant'`)
     expect((await verify()).ok).toBe(true)
   })
 

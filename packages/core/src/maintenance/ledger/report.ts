@@ -27,6 +27,7 @@ export const LEDGER_CHECKS = [
   'credit_limit',
   'lot',
   'removed',
+  'credit_sums',
   'trial_balance',
 ] as const
 /** The name of one check of the books. */

@@ -41,7 +41,7 @@ const REMOVED_SUMS = [
   ['charged_bulks', ofRemoved('-t.amount', 'send', IS_REMOVED_BULK)],
 ] as const
 
-/** The checks of accounts, holds, bulks, purchases and lots. */
+/** The checks of accounts, holds, bulks, purchases, lots and the marks of sums. */
 export const TABLE_CHECKS: readonly TableCheck[] = [
   {
     check: 'account',
@@ -145,6 +145,16 @@ export const TABLE_CHECKS: readonly TableCheck[] = [
     fault: `not exists (select 1 ${about(`'expire'`)}) and ${wasLeft}`,
     stands: `${text('t.remaining')} || ' left'`,
     should: `'an expire entry, or nothing left'`,
+  },
+  {
+    check: 'credit_sums',
+    table: 'credit_marks',
+    about: 'null',
+    seq: 't.seq',
+    when: 'true',
+    fault: `t.seq > ${lastSeq}`,
+    stands: `'summed to entry ' || ${text('t.seq')}`,
+    should: `'at most ' || ${text(lastSeq)}`,
   },
   ...REMOVED_SUMS.map(([column, sum]): TableCheck => {
     // The sum names its entries `t`, as the checks of entries do.

@@ -9,6 +9,7 @@ import {
 } from './report.ts'
 import { nameFaults, type Run } from './run.ts'
 import { TABLE_CHECKS } from './table-checks.ts'
+import { verifyCreditSums } from './verify-credit-sums.ts'
 import { verifyEntries } from './verify-entries.ts'
 import { verifyMessages } from './verify-messages.ts'
 
@@ -79,6 +80,7 @@ async function verify(snapshot: Snapshot, options: VerifyOptions): Promise<Ledge
   const books = await verifyEntries(run, size.entries)
   await verifyMessages(run, size.messages, books.marks)
   await verifyTables(run)
+  await verifyCreditSums(run, size.entries)
   verifyTrial(run, size.balance, books.counter_accounts)
   const differences = LEDGER_CHECKS.flatMap((check) => byCheck.get(check) ?? [])
   return {
