@@ -10,6 +10,7 @@ import {
 } from '../../src/maintenance/partitions/partitions.ts'
 import { createHistoryRetention } from '../../src/retention/history.ts'
 import type { MessageRow } from '../../src/rows/rows.ts'
+import { idFloor } from '../../src/runtime/runtime.ts'
 import { migrationsOf } from '../../src/storage/migrations.ts'
 import type { Storage } from '../../src/storage/ports/storage.ts'
 import { type Connections, connect } from '../../src/storage/postgres/engine/connection.ts'
@@ -363,7 +364,45 @@ describe('the months ahead', () => {
     await assertSound()
     bench.clock.set(new Date('2026-12-01T09:00:00Z'))
     expect(await send()).toBe(1)
+    // Its attempt has an id of July, and its partition is still there.
+    const attempts = await owner.query(
+      'select tableoid::regclass::text as place from message_attempts',
+    )
+    expect(attempts.rows).toEqual([{ place: 'message_attempts_2026_07' }])
+    expect((await addPartitions(database.url, options())).length).toBeGreaterThan(0)
   }, 60_000)
+
+  it('are made again for rows of dropped months, beside rows of months that are missing', async () => {
+    const workspaceId = await bench.workspace()
+    await enablePartitions(database.url, options())
+    bench.clock.set(new Date('2026-08-20Z'))
+    await bench.storage.dropPartitions?.(new Date('2026-08-01Z'))
+    expect((await names())[0]).toEqual(['2026_08', 'default'])
+    // As an import writes them.
+    const ids = ['2026-05-04', '2026-07-31', '2026-12-01'].map((day) => idFloor(new Date(day)))
+    for (const id of ids) {
+      await owner.query(
+        `insert into events (workspace_id, id, event, body, created_at) values ($1, $2, 'credits.low', '{}', now())`,
+        [workspaceId, id],
+      )
+    }
+    bench.clock.set(new Date('2026-12-10Z'))
+    const added = await bench.storage.keepPartitions?.(1, bench.clock.now())
+    expect(added?.filter((name) => name.startsWith('events'))).toEqual([
+      'events_first',
+      'events_2026_09',
+    ])
+    const { rows } = await owner.query(
+      'select tableoid::regclass::text as place from events order by id',
+    )
+    expect(rows.map(({ place }) => place)).toEqual([
+      ...['events_first', 'events_first', 'events_2026_09'],
+    ])
+    expect((await inspectPartitions(database.url)).map((table) => table.default_rows)).toEqual(
+      Array(6).fill(0),
+    )
+    expect(await bench.storage.keepPartitions?.(1, bench.clock.now())).toEqual([])
+  })
 
   it('are not dropped with a row that is written meanwhile', async () => {
     await enablePartitions(database.url, options())

@@ -114,9 +114,15 @@ function partitionOf({
   }
 }
 
-export async function countUpTo(run: Run, name: string, limit: number): Promise<number> {
+/** The number of rows of one partition, or of those that fulfil a condition, up to a limit. */
+export async function countUpTo(
+  run: Run,
+  name: string,
+  limit: number,
+  where = 'true',
+): Promise<number> {
   const { rows } = await run(
-    `select count(*)::int as count from (select from only ${name} limit ${limit}) r`,
+    `select count(*)::int as count from (select from only ${name} where ${where} limit ${limit}) r`,
   )
   return rows[0]?.count
 }
