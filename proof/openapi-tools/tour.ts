@@ -123,7 +123,10 @@ async function tourMessages({ idle }: WholeService, send: Send) {
   await send('bulks.rejected', { params: bulks })
   await send('bulks.retry', { params: bulks })
   const waiting = await send('bulks.send', { body: { ...SMS, recipients, scheduled_at } })
-  await send('bulks.cancel', { params: { id: String(waiting.bulk_id) } })
+  const paused = { params: { id: String(waiting.bulk_id) } }
+  await send('bulks.pause', paused)
+  await send('bulks.resume', paused)
+  await send('bulks.cancel', paused)
   await send('messages.send', { body: { ...body, to: '+15005550008' } })
   await idle()
   await send('received.list')

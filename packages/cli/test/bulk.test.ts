@@ -413,6 +413,38 @@ describe('one bulk', () => {
     ])
   })
 
+  test('is paused and resumed, and not resumed after a cancellation', async () => {
+    const people = write('paused.csv', 'to', '+255710000097')
+    const argv = [
+      'send',
+      people,
+      '--channel',
+      'sms',
+      '--text',
+      'x',
+      '--at',
+      '2h',
+      '--yes',
+      '--json',
+    ]
+    const { last_bulk_id: id } = JSON.parse((await run(...argv)).stdout) as { last_bulk_id: string }
+    expect(await run('pause', id)).toMatchObject({
+      stdout: `paused\t${id}\t1 message queued\n`,
+      code: 0,
+    })
+    expect((await run('show', id)).stdout).toMatch(/\npaused\tsince \d{4}-/)
+    expect(await run('resume', id)).toMatchObject({
+      stdout: `queued\t${id}\t1 message queued\n`,
+      code: 0,
+    })
+    await run('pause', id)
+    await run('cancel', id, '--yes')
+    expect(await run('resume', id)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('The bulk is not paused: it cannot be resumed'),
+    })
+  })
+
   test('is shown, canceled and retried', async () => {
     const people = write('one.csv', 'to', '+255710000095', '+15005550002')
     const argv = ['send', people, '--channel', 'sms', '--text', 'x', '--yes', '--json']

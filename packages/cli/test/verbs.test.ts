@@ -95,6 +95,8 @@ const VERBS: { [Group in keyof typeof api]: Record<keyof (typeof api)[Group], st
     send: 'bulk send',
     get: 'bulk show',
     rejected: 'bulk rejected',
+    pause: 'bulk pause',
+    resume: 'bulk resume',
     cancel: 'bulk cancel',
     retry: 'bulk retry',
   },

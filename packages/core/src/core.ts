@@ -38,6 +38,7 @@ import { withoutReserved } from './mail/reserved-domains.ts'
 import { createSandboxMailer, type SandboxMailer } from './mail/sandbox-mailer.ts'
 import { createSenders } from './messages/acceptance.ts'
 import type { BulkParts } from './messages/bulk-accept.ts'
+import { type BulkStepper, createBulkStepper } from './messages/bulk-pauses.ts'
 import { createMessages, type Messages } from './messages/messages.ts'
 import { createReportIntake } from './messages/reports.ts'
 import { createSequenceGuard } from './messages/sequence-detector.ts'
@@ -392,6 +393,7 @@ function bindApi(parts: Parts) {
   })
   const spreading = { ...sending, onQueued: dispatching.wakeDeliveries }
   const stepBroadcast = createBroadcastStepper(spreading)
+  const stepBulk = createBulkStepper(sending)
   const providers = createProviderDesk({
     storage,
     runtime,
@@ -503,7 +505,9 @@ function bindApi(parts: Parts) {
     databaseFault: () => storage.fault?.() ?? null,
     databaseReplicas: () => storage.replicas?.() ?? [],
     startDispatch: () =>
-      dispatching.start(dispatchParts(parts, gate, intake, { messages, fallBack, stepBroadcast })),
+      dispatching.start(
+        dispatchParts(parts, gate, intake, { messages, fallBack, stepBroadcast, stepBulk }),
+      ),
   } satisfies Omit<DecodedCore, 'close' | 'isDispatching' | typeof Symbol.asyncDispose>
 }
 
@@ -595,7 +599,13 @@ function dispatchParts(
     messages,
     fallBack,
     stepBroadcast,
-  }: { messages: Messages<'decoded'>; fallBack: FallBack; stepBroadcast: BroadcastStepper },
+    stepBulk,
+  }: {
+    messages: Messages<'decoded'>
+    fallBack: FallBack
+    stepBroadcast: BroadcastStepper
+    stepBulk: BulkStepper
+  },
 ): DispatchParts {
   return {
     carriers,
@@ -606,6 +616,7 @@ function dispatchParts(
     sendReplies: createSendReplies({ storage, runtime, messages }),
     fallBack,
     stepBroadcast,
+    stepBulk,
     mailLowBalance: mails.lowBalance,
     async beforeStart() {
       if (options.low_balance === undefined) return

@@ -457,6 +457,7 @@ function messageBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
         credits_used: units(cost),
         retry_of: null,
         broadcast_id: null,
+        ...{ paused_at: null, next_at: null },
         ...{ name: null, sender: null, content: null },
         created_at: first.created_at,
         ...fields,

@@ -5,6 +5,7 @@ import { accountsContract } from './storage/accounts.contract.ts'
 import { auditContract } from './storage/audit.contract.ts'
 import type { OpenStorage } from './storage/bench.ts'
 import { broadcastsContract } from './storage/broadcasts.contract.ts'
+import { bulkPausesContract } from './storage/bulk-pauses.contract.ts'
 import { bulksContract } from './storage/bulks.contract.ts'
 import { callsContract } from './storage/calls.contract.ts'
 import { cancelContract } from './storage/cancel.contract.ts'
@@ -87,6 +88,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('isolation', () => isolationContract(open))
     describe('accept', () => acceptContract(open))
     describe('bulks', () => bulksContract(open))
+    describe('pauses of bulks', () => bulkPausesContract(open))
     describe('broadcasts', () => broadcastsContract(open))
     describe('suppressed recipients', () => suppressedContract(open))
     describe('recipients who opted out meanwhile', () => optedOutContract(open))

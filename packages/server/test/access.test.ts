@@ -72,10 +72,14 @@ POST   /api/v1/verifications/:id/cancel key?  key?  key?  key?   in    -send -se
 POST   /api/v1/messages/bulk         key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
 GET    /api/v1/messages/bulk/:id     key?  key?  key?  key?   -read in    -read -read  off   odd   odd   far
 GET    /api/v1/messages/bulk/:id/rejected key?  key?  key?  key?   -read in    -read -read  off   odd   odd   far
+POST   /api/v1/messages/bulk/:id/pause key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
+POST   /api/v1/messages/bulk/:id/resume key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
 POST   /api/v1/messages/bulk/:id/cancel key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
 POST   /api/v1/messages/bulk/:id/retry key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
 GET    /api/v1/bulks/:id     key?  key?  key?  key?   -read in    -read -read  off   odd   odd   far
 GET    /api/v1/bulks/:id/rejected key?  key?  key?  key?   -read in    -read -read  off   odd   odd   far
+POST   /api/v1/bulks/:id/pause key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
+POST   /api/v1/bulks/:id/resume key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
 POST   /api/v1/bulks/:id/cancel key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
 POST   /api/v1/bulks/:id/retry key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
 POST   /api/v1/templates any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far

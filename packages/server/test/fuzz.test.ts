@@ -45,6 +45,8 @@ const NEVER_IN = [
   // No login has a link to an OIDC provider.
   'sessions.unlink',
   'bulks.retry',
+  // No bulk is paused.
+  'bulks.resume',
   // No domain is verified, because no name server answers.
   'domains.rotate',
 ]

@@ -63,6 +63,8 @@ describe(`GET ${BULK}/:id`, () => {
           credits_refunded: 1,
           livemode: true,
           created_at: '2026-05-04T09:00:00.000Z',
+          paused_at: null,
+          broadcast_id: null,
         },
       },
     })
@@ -374,5 +376,55 @@ describe(`POST ${BULK}/:id/retry`, () => {
     expect((await post(`${BULK}/${NEVER_WAS}/retry`)).body).toStrictEqual(
       refusal('not_found', 'Bulk not found'),
     )
+  })
+})
+
+describe('POST /api/v1/bulks/:id/pause and resume', () => {
+  const change = (id: string, verb: string) => post(`/api/v1/bulks/${id}/${verb}`)
+  const soon = () => new Date(world().now().getTime() + 60_000).toISOString()
+
+  it('holds the messages of a paused bulk until it is resumed', async () => {
+    const id = await bulkTo(['+255700000021', '+255700000022'], { scheduled_at: soon() })
+    const paused = await change(id, 'pause')
+    expect(paused.status).toBe(200)
+    expect(paused.body.data.bulk).toMatchObject({
+      id,
+      paused_at: world().now().toISOString(),
+      counts: { queued: 2 },
+    })
+    await world().advance(120_000)
+    expect((await get(id)).counts).toMatchObject({ queued: 2, delivered: 0 })
+    expect((await change(id, 'resume')).body.data.bulk).toMatchObject({ id, paused_at: null })
+    await world().advance(1_000)
+    expect(await get(id)).toMatchObject({ status: 'completed', counts: { delivered: 2 } })
+  })
+
+  it('returns 400 for a change that the state of the bulk does not allow', async () => {
+    const id = await bulkTo(['+255700000023'], { scheduled_at: soon() })
+    const not = async (verb: string, message: string) => {
+      const { status, body } = await change(id, verb)
+      expect(status).toBe(400)
+      expect(body).toStrictEqual(refusal('validation_error', message, 'id'))
+    }
+    await not('resume', 'The bulk is not paused: it cannot be resumed')
+    await change(id, 'pause')
+    await not('pause', 'The bulk is paused: it cannot be paused again')
+    const canceled = await change(id, 'cancel')
+    expect(canceled.body.data).toMatchObject({ canceled: 1, bulk: { paused_at: null } })
+    await not('resume', 'The bulk is not paused: it cannot be resumed')
+    await not('pause', 'No message of the bulk is queued: it cannot be paused')
+  })
+
+  it('returns 404 for a bulk of another workspace, 403 for a key without the scope', async () => {
+    const id = await bulkTo(['+255700000024'], { scheduled_at: soon() })
+    const stranger = await world().key(await world().signup({ credits: 1 }))
+    const reader = await world().key(owner, { scopes: ['read_messages'] })
+    for (const verb of ['pause', 'resume']) {
+      const path = `/api/v1/bulks/${id}/${verb}`
+      expect((await world().call('POST', path, { key: stranger.key })).status).toBe(404)
+      expect((await world().call('POST', path, { key: reader.key })).status).toBe(403)
+      expect((await change(NEVER_WAS, verb)).status).toBe(404)
+    }
+    expect((await get(id)).paused_at).toBeNull()
   })
 })

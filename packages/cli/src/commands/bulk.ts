@@ -24,7 +24,7 @@ const ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
 export function addBulk(program: Command, context: Context): void {
   const bulk = program
     .command('bulk')
-    .summary('send to all rows of a CSV file; show, cancel and retry bulks')
+    .summary('send to all rows of a CSV file; show, pause, cancel and retry bulks')
     .description(
       'Sends a message to each row of a CSV file. Each request of a run is a separate bulk, whose id is in the result file.',
     )
@@ -42,6 +42,22 @@ export function addBulk(program: Command, context: Context): void {
     run: showBulk,
   })
   addRejected(bulk, context)
+  addOne(bulk, context, {
+    name: 'pause',
+    summary: 'pause a bulk',
+    description:
+      'Pauses a bulk: its messages that no worker has begun to send stay queued and paid until svc bulk resume. Messages in flight are sent.',
+    question: null,
+    run: (context, id, options) => changePause(context, 'pause', id, options),
+  })
+  addOne(bulk, context, {
+    name: 'resume',
+    summary: 'continue a paused bulk',
+    description:
+      'Continues a paused bulk. Its held messages go at once, except in quiet hours. A canceled bulk cannot be resumed.',
+    question: null,
+    run: (context, id, options) => changePause(context, 'resume', id, options),
+  })
   addOne(bulk, context, {
     name: 'cancel',
     summary: 'cancel the queued messages of a bulk',
@@ -101,6 +117,7 @@ async function showBulk(
   output.fields([
     ['id', bulk.id],
     ['status', bulk.status],
+    ['paused', bulk.paused_at && `since ${bulk.paused_at}`],
     ['channel', bulk.channel],
     ['mode', bulk.livemode ? 'live' : 'test'],
     ['accepted', `${bulk.accepted} of ${bulk.total}`],
@@ -160,6 +177,20 @@ async function listRejected(
       : 'The rejected recipients are not stored: an earlier version accepted the bulk, or retention removed them.',
     paging: pagingOf(pagination, 'recipient'),
   })
+}
+
+async function changePause(
+  { io, output }: Context,
+  change: 'pause' | 'resume',
+  id: string,
+  options: ConnectionOptions,
+): Promise<void> {
+  const { client } = await connect(options, io)
+  const changed = await client.bulks[change](id)
+  if (output.isJson()) return output.document(changed)
+  const { bulk } = changed
+  const queued = counted(bulk.counts.queued, 'message')
+  output.row([bulk.paused_at ? 'paused' : bulk.status, bulk.id, `${queued} queued`])
 }
 
 async function cancelBulk(

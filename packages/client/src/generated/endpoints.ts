@@ -57,6 +57,8 @@ export const ENDPOINTS = {
     send: { method: 'POST', path: '/api/v1/messages/bulk', auth: 'api_key', body: true, idempotent: true, has: 'bulk_id' },
     get: { method: 'GET', path: '/api/v1/bulks/:id', auth: 'api_key', has: 'bulk' },
     rejected: { method: 'GET', path: '/api/v1/bulks/:id/rejected', auth: 'api_key', query: true, list: 'rejected' },
+    pause: { method: 'POST', path: '/api/v1/bulks/:id/pause', auth: 'api_key', has: 'bulk' },
+    resume: { method: 'POST', path: '/api/v1/bulks/:id/resume', auth: 'api_key', has: 'bulk' },
     cancel: { method: 'POST', path: '/api/v1/bulks/:id/cancel', auth: 'api_key', has: 'bulk' },
     retry: { method: 'POST', path: '/api/v1/bulks/:id/retry', auth: 'api_key', has: 'bulk_id' },
   },

@@ -225,6 +225,10 @@ export interface Bulk {
   credits_refunded: number
   livemode: boolean
   created_at: string
+  /** When a request paused it; null if it is not paused. */
+  paused_at: string | null
+  /** The broadcast whose step it is; null for most bulks. */
+  broadcast_id: string | null
 }
 
 /** `BulkRecipient` in JSON. */
@@ -1751,7 +1755,11 @@ export interface BulksResource {
   get(id: string, options?: CallOptions): Call<{ bulk: Bulk }>
   /** List the rejected recipients of a bulk, as in the request. The same as `errors` in the answer to the request. The recipients have no message and cost nothing. */
   rejected(id: string, query?: BulksRejectedQuery, options?: CallOptions): List<BulksRejectedData, BulkRejection>
-  /** Cancel the queued messages of a bulk. Canceled messages fail as `canceled` and are refunded. */
+  /** Pause a bulk. Its messages that no worker has begun to send stay queued and paid until it is resumed. Refused for a bulk without queued messages, and for a step of a broadcast. */
+  pause(id: string, options?: CallOptions): Call<{ bulk: Bulk }>
+  /** Resume a paused bulk. Held messages go at once; quiet hours defer them. Refused for a bulk that is not paused, as after a cancellation. */
+  resume(id: string, options?: CallOptions): Call<{ bulk: Bulk }>
+  /** Cancel the queued messages of a bulk. Canceled messages fail as `canceled` and are refunded. The pause of a bulk ends. */
   cancel(id: string, options?: CallOptions): Call<{ bulk: Bulk; canceled: number }>
   /** Send the failed messages of a bulk again. Each message that failed before a provider accepted it, and was not canceled, becomes a message of a new bulk and is charged again. This is possible once, when no message of the bulk is queued any more; a repeat gets the same answer. */
   retry(id: string, options?: CallOptions): Call<BulksRetryData>

@@ -8,13 +8,13 @@ import type { PauseReason } from '../contract/resources/broadcasts.ts'
 import type { DispatchGate } from '../control/dispatch-control.ts'
 import { BroadcastMoved, watchAccepts } from '../messages/acceptance.ts'
 import { acceptBulk, type BulkParts, UNSAID } from '../messages/bulk-accept.ts'
+import { freeHeld } from '../messages/bulk-pauses.ts'
 import type { BroadcastRow, BulkRow } from '../rows/rows.ts'
 import type { BroadcastStep } from '../rules/accept.ts'
 import { type Runtime, timeOfId } from '../runtime/runtime.ts'
-import { startWatch, type Watch } from '../runtime/watch.ts'
+import { startStepWatch, type Watch } from '../runtime/watch.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 import type { BroadcastChange } from '../storage/ports/stores.ts'
-import { templateOf } from '../templates/use-template.ts'
 import { announce } from '../verifications/ends.ts'
 import { filterOf } from './audience.ts'
 import { planDepartures } from './departures.ts'
@@ -23,11 +23,8 @@ import { type DraftedPart, type Mailing, nextDrafts, openMailing, requestOf } fr
 /** Does the next step of a broadcast. Returns whether a further step may follow at once, or when its messages are sent. */
 export type BroadcastStepper = (row: BroadcastRow) => Promise<boolean | 'behind'>
 
-/** A broadcast that waits is tried again after this time, and one with a rate has its steps. */
+/** The time between two steps of a broadcast with a high rate. */
 const STEPS_MS = 1_000
-
-/** The broadcasts of one round. */
-const ROUND_MAX = 1_000
 
 /** The messages of one step. A step is one transaction, and on SQLite requests wait for its end. */
 const STEP_MAX = 100
@@ -41,7 +38,7 @@ const WAITING_MAX = STEP_MAX / 2
 /** A step does not wait longer for the messages of the last one, some of which may be retried for hours. */
 const WAIT_MS = 60_000
 
-/** The held messages that one step frees, and the canceled messages of one transaction. */
+/** The canceled messages of one transaction. */
 const TOGETHER_MAX = 100
 
 /** The bulks whose queued messages one step cancels: a commit of its own stores how far the broadcast is. */
@@ -68,40 +65,12 @@ export function startBroadcastWatch({
   step: BroadcastStepper
 }): Watch {
   const { storage, runtime } = parts
-  const dueNow = (limit: number) => storage.read.broadcasts.due(runtime.now(), limit)
-
-  async function stepAll(isHeld: () => boolean): Promise<boolean> {
-    let isBehind = false
-    const waiting = new Set<string>()
-    let began_ms = runtime.elapsed()
-    for (;;) {
-      // A large broadcast can last for hours; those that waited are tried again meanwhile.
-      if (runtime.elapsed() - began_ms > STEPS_MS) {
-        waiting.clear()
-        began_ms = runtime.elapsed()
-      }
-      const due = (await dueNow(ROUND_MAX)).filter(({ id }) => !waiting.has(id))
-      if (due.length === 0) return isBehind
-      // One step of each in turn, so that a large broadcast does not delay a small one.
-      for (const row of due) {
-        if (isHeld()) return false
-        const { workspace_id, id: broadcast_id } = row
-        // An error with one broadcast must not stop the others.
-        const result = await step(row).catch((error) => {
-          runtime.log.warn({ err: error, workspace_id, broadcast_id }, 'a broadcast waits')
-          return false
-        })
-        if (result !== true) waiting.add(broadcast_id)
-        if (result === 'behind') isBehind = true
-      }
-    }
-  }
-
-  return startWatch({
+  return startStepWatch({
     ...parts,
     name: 'broadcasts',
-    isDue: async () => (await dueNow(1)).length > 0,
-    work: stepAll,
+    due: (limit) => storage.read.broadcasts.due(runtime.now(), limit),
+    step,
+    waits: 'a broadcast waits',
     failed: 'broadcasts wait',
   })
 }
@@ -289,28 +258,6 @@ export function createBroadcastStepper(
     return (await change(row, next)) !== null && last !== undefined
   }
 
-  /** Gives messages that a pause holds their time: now, or the end of quiet hours. Returns whether there were some. */
-  async function free(row: BroadcastRow): Promise<boolean> {
-    const { workspace_id, id, channel, template_locale } = row
-    const held = await read.broadcasts.held(workspace_id, id, TOGETHER_MAX)
-    if (held.length === 0) return false
-    const { category } = await templateOf(read, { ...row, template_locale: template_locale ?? '' })
-    const recipients = () => held.map(({ recipient }) => recipient)
-    const endOfQuiet = await parts.quietHours.endFor(
-      { workspace_id, mode: 'live' },
-      { category, channel, recipients },
-    )
-    const at = runtime.now()
-    const outcomes = await storage.hot.reschedule(
-      held.map(({ id: message_id, recipient }) => {
-        const deferred_until = endOfQuiet?.(recipient, at) ?? null
-        const scheduled_at = deferred_until ?? at
-        return { workspace_id, message_id, scheduled_at, deferred_until, at, held_by: id }
-      }),
-    )
-    return outcomes.includes('rescheduled')
-  }
-
   /** What a refusal does: a pause, or another try. */
   async function refuse(row: BroadcastRow, { code, message }: SvcError): Promise<boolean> {
     switch (code) {
@@ -334,7 +281,7 @@ export function createBroadcastStepper(
     if (row.status === 'canceled') return cancelNext(row)
     if (row.status === 'paused' || row.status === 'draft') return false
     // A pause may have held messages of a broadcast that has begun.
-    if (row.started_at && (await free(row))) return true
+    if (row.started_at && (await freeHeld(parts, row.workspace_id, row.id))) return true
     if (row.status === 'finished') {
       await change(row, { next_at: null })
       return false

@@ -192,6 +192,8 @@ const bulk = {
   credits_refunded: 0,
   livemode: true,
   created_at: NOW,
+  paused_at: null,
+  broadcast_id: null,
 }
 
 const sentBulk = {
@@ -715,6 +717,8 @@ export const EXAMPLES: Examples<typeof api> = {
         next_after: null,
       },
     },
+    pause: { data: { bulk: { ...bulk, paused_at: NOW } } },
+    resume: { data: { bulk } },
     cancel: { data: { bulk, canceled: 1 } },
     retry: { data: { ...sentBulk, total: 1, accepted: 1, duplicates: 0, credits_used: 1 } },
   },

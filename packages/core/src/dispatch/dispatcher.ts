@@ -10,6 +10,7 @@ import { createSigningKeys } from '../domains/signing-keys.ts'
 import type { TxtLookup } from '../domains/txt-lookup.ts'
 import type { Incoming } from '../inbound/inbound.ts'
 import { PARTS_WAIT_MS } from '../inbound/parts.ts'
+import { type BulkStepper, startBulkWatch } from '../messages/bulk-pauses.ts'
 import { createRecipientIndex } from '../messages/index-recipients.ts'
 import type { AuditRetention } from '../retention/audit-retention.ts'
 import type { Retention } from '../retention/retention.ts'
@@ -73,6 +74,7 @@ export function startDispatcher({
   sendReplies = null,
   fallBack,
   stepBroadcast,
+  stepBulk,
   unsubscribeUrl,
   mailLowBalance = () => true,
   watch,
@@ -107,6 +109,8 @@ export function startDispatcher({
   fallBack?: FallBack
   /** Does the next step of a broadcast; absent: there are no broadcasts. */
   stepBroadcast?: BroadcastStepper
+  /** Frees the messages of resumed bulks; absent: there are no bulks. */
+  stepBulk?: BulkStepper
   /** The watch of providers; it stops with the dispatcher. */
   watch?: ProviderWatch
   /** The listeners close after the last provider call has ended. */
@@ -177,6 +181,7 @@ export function startDispatcher({
   const fallbacks = fallBack && startFallbackWatch({ storage, runtime, gate, fallBack })
   const broadcasts =
     stepBroadcast && startBroadcastWatch({ storage, runtime, gate, step: stepBroadcast })
+  const bulks = stepBulk && startBulkWatch({ storage, runtime, gate, step: stepBulk })
   const lanes: Pick<RunningLane, 'wake' | 'quiet' | 'isQuiet' | 'stop'>[] = [messages, deliveries]
   storage.hot.setLanes({
     messages,
@@ -212,6 +217,7 @@ export function startDispatcher({
       await lowBalances.look()
       await fallbacks?.look()
       await broadcasts?.look()
+      await bulks?.look()
       wake()
       do {
         for (const lane of lanes) await lane.quiet()
@@ -225,6 +231,7 @@ export function startDispatcher({
         lowBalances.stop(),
         fallbacks?.stop(),
         broadcasts?.stop(),
+        bulks?.stop(),
         watch?.stop(),
       ]
       await Promise.all([...others, ...lanes.map((lane) => lane.stop(grace_ms))])

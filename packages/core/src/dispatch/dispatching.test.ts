@@ -140,6 +140,7 @@ function open(
     },
     fallBack: async () => {},
     stepBroadcast: async () => false,
+    stepBulk: async () => false,
     pauses: {
       allows: (name) => !pauses.stopped.has(name),
       isStopped: (name) => pauses.stopped.has(name),

@@ -6,6 +6,7 @@ import { type DispatchGate, oneAtATime } from '../control/dispatch-control.ts'
 import type { ProviderRecord } from '../control/provider-desk.ts'
 import type { TxtLookup } from '../domains/txt-lookup.ts'
 import type { Incoming } from '../inbound/inbound.ts'
+import type { BulkStepper } from '../messages/bulk-pauses.ts'
 import type { createReportIntake } from '../messages/reports.ts'
 import type { ProviderFault } from '../providers/defined/definition.ts'
 import { type InstalledProvider, SANDBOX } from '../providers/installed.ts'
@@ -70,6 +71,7 @@ export interface DispatchParts {
   sendReplies: SendReplies
   fallBack: FallBack
   stepBroadcast: BroadcastStepper
+  stepBulk: BulkStepper
   mailLowBalance: (low: LowBalance) => void
   /** Runs before the first claim. */
   beforeStart: () => Promise<void>

@@ -203,6 +203,8 @@ function bulkRow(
     retry_of,
     created_at: at,
     broadcast_id: broadcast?.id ?? null,
+    paused_at: null,
+    next_at: null,
     ...said,
   }
 }

@@ -24,8 +24,8 @@ import {
   saidBy,
   UNSAID,
 } from './bulk-accept.ts'
+import { endPause, pauseBulk, resumeBulk } from './bulk-pauses.ts'
 import { type RecipientDraft, type RejectedRecipient, recipientsOf } from './bulk-recipients.ts'
-
 import { emailDraftsOf } from './email-drafts.ts'
 
 import { acceptWithFiles, attachmentsOf, readFiles, storeFiles } from './stored-files.ts'
@@ -98,7 +98,19 @@ export interface Bulks<F extends Form = 'given'> {
     next_after: string | null
   }>
   /**
-   * Fails, with the code `canceled`, the messages that are not being sent yet, and returns their credits.
+   * Pauses a bulk: its messages that no worker has begun to send are held until it is resumed.
+   * @throws SvcError in the same cases as `get`; `validation_error` if it is paused, is a step of a broadcast, or no message is queued.
+   */
+  pause(viewer: Viewer, bulkId: string): Promise<Bulk>
+  /**
+   * Resumes a bulk. Held messages go at once; quiet hours defer them.
+   * @throws SvcError in the same cases as `get`; `validation_error` if it is not paused, as after a cancellation.
+   */
+  resume(viewer: Viewer, bulkId: string): Promise<Bulk>
+  /** The newest 10 paused bulks that have queued messages, and the number of these messages. */
+  paused(viewer: Viewer): Promise<(Pick<Bulk, 'id' | 'name'> & { queued: number })[]>
+  /**
+   * Fails, with the code `canceled`, the messages that are not being sent yet, and returns their credits. Ends a pause.
    * @throws SvcError in the same cases as `get`.
    */
   cancel(viewer: Viewer, bulkId: string): Promise<{ bulk: Bulk; canceled: number }>
@@ -113,6 +125,9 @@ export interface Bulks<F extends Form = 'given'> {
    */
   retry(identity: KeyIdentity, bulkId: string): Promise<IdempotentResult<SentBulk>>
 }
+
+/** The paused bulks that are reported: for each of them all its messages are counted. */
+const PAUSED_MAX = 10
 
 export function createBulks(parts: BulkParts): Bulks<'decoded'> {
   const { storage, runtime, senders, sequences } = parts
@@ -298,6 +313,25 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
         next_after,
       }
     },
+    async pause(viewer, bulkId) {
+      await pauseBulk(parts, await find(viewer, bulkId))
+      return recordOf(await find(viewer, bulkId))
+    },
+    async resume(viewer, bulkId) {
+      await resumeBulk(parts, await find(viewer, bulkId))
+      return recordOf(await find(viewer, bulkId))
+    },
+    async paused(viewer) {
+      const { workspace_id, livemode } = viewOf(viewer)
+      const rows = await storage.read.bulks.paused(workspace_id, livemode, PAUSED_MAX)
+      const found = await Promise.all(
+        rows.map(async ({ id, name }) => {
+          const { counts } = await storage.read.bulks.progress(workspace_id, id)
+          return { id, name, queued: counts.queued }
+        }),
+      )
+      return found.filter(({ queued }) => queued > 0)
+    },
     async cancel(viewer, bulkId) {
       const row = await find(viewer, bulkId)
       const { workspace_id } = row
@@ -308,7 +342,8 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
         at: runtime.now(),
       })
       const canceled = outcomes.filter((outcome) => outcome === 'canceled').length
-      return { bulk: await recordOf(row), canceled }
+      await endPause(parts, row)
+      return { bulk: await recordOf(await find(viewer, bulkId)), canceled }
     },
     async retry(identity, bulkId) {
       const row = await find(identity, bulkId)

@@ -245,9 +245,15 @@ export function messageTables(d: Dialect) {
       sender: d.text(),
       /** The content of the request, with its placeholders; null for e-mails that differ, and after its retention. */
       content: d.json<Record<string, unknown>>(),
+      /** When a request paused it; null if it is not paused. */
+      paused_at: d.time(),
+      /** When the next messages that the pause held are freed. Null: no step follows. */
+      next_at: d.time(),
     },
     (t) => [
       d.primaryKey({ columns: [t.workspace_id, t.id] }),
+      d.index('bulks_paused').on(t.workspace_id, t.id).where(sql`paused_at is not null`),
+      d.index('bulks_due').on(t.next_at).where(sql`next_at is not null`),
       d
         .uniqueIndex('bulks_retry_of')
         .on(t.workspace_id, t.retry_of)
@@ -291,7 +297,7 @@ export function messageTables(d: Dialect) {
       is_bulk: d.boolean().notNull().default(false),
       /** The time since which it is unknown whether a provider has the message; null if this is known. */
       unknown_since: d.time(),
-      /** The paused broadcast that holds the message until it is resumed: `due_at` is `HELD_UNTIL` meanwhile. */
+      /** The paused bulk or broadcast that holds the message until it is resumed: `due_at` is `HELD_UNTIL` meanwhile. */
       held_by: d.text(),
     },
     (t) => [

@@ -71,7 +71,7 @@ export interface ClaimLookups {
   waited: DueMessage[]
   /** Messages whose last attempt was interrupted. The row of the attempt names the provider. */
   interrupted: DueMessage[]
-  /** Messages that a pause of their broadcast holds. */
+  /** Messages that a pause of their bulk or broadcast holds. */
   holdable: (DueMessage & { bulk_id: string })[]
 }
 
@@ -82,7 +82,7 @@ export interface ClaimContext {
   suppressed: ReadonlySet<string>
   /** The provider of each interrupted attempt; the keys of this map are message ids. */
   interrupted: ReadonlyMap<string, string>
-  /** The paused broadcasts of `holdable` messages; the keys of this map are ids of bulks. */
+  /** The paused bulk or broadcast of `holdable` messages; the keys of this map are ids of bulks. */
   held: ReadonlyMap<string, string>
   route(message: Routed): Route
 }
@@ -93,7 +93,7 @@ export interface ClaimPlan {
   /** The tokens and attempts of queue rows. A null token releases a row whose message is not sent now. */
   leases: { message_id: string; token: string | null; attempt: number }[]
   attempts: MessageAttemptRow[]
-  /** The columns of queue rows whose messages wait until their broadcast is resumed. */
+  /** The columns of queue rows whose messages wait until their bulk or broadcast is resumed. */
   holds: Hold[]
 }
 

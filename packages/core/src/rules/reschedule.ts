@@ -9,12 +9,12 @@ export interface RescheduleRequest {
   /** The end of the quiet hours that set `scheduled_at`; null if none did. */
   deferred_until: Date | null
   at: Date
-  /** The paused broadcast that held the message, and holds it no more; absent for a request about one message. */
+  /** The paused bulk or broadcast that held the message, and holds it no more; absent for a request about one message. */
   held_by?: string
 }
 
 /**
- * `not_waiting`: the message was sent, has failed, a provider may have it, or the broadcast does not hold it. `is_call`: calls
+ * `not_waiting`: the message was sent, has failed, a provider may have it, or no pause of `held_by` holds it. `is_call`: calls
  * keep their time.
  */
 export type RescheduleOutcome = 'rescheduled' | 'not_waiting' | 'is_call' | 'not_found'

@@ -80,3 +80,60 @@ export function startWatch({
     },
   }
 }
+
+/** A round of a step watch ends its waiting after this time. */
+const ROUND_MS = 1_000
+
+/** The rows of one round. */
+const ROUND_MAX = 1_000
+
+/** Looks once a second for rows whose next step is due, and does the steps of each row in turn until none is due. */
+export function startStepWatch<Row extends { workspace_id: string; id: string }>({
+  due,
+  step,
+  waits,
+  runtime,
+  ...parts
+}: Omit<Parameters<typeof startWatch>[0], 'isDue' | 'work' | 'runtime'> & {
+  runtime: Pick<Runtime, 'elapsed' | 'log'>
+  /** The rows whose next step is due, the longest waiting first. */
+  due(limit: number): Promise<Row[]>
+  /** Returns whether a further step may follow at once, or `behind` if it may follow in less than a second. */
+  step(row: Row): Promise<boolean | 'behind'>
+  /** The text of the log for an error of one row. */
+  waits: string
+}): Watch {
+  async function stepAll(isHeld: () => boolean): Promise<boolean> {
+    let isBehind = false
+    const waiting = new Set<string>()
+    let began_ms = runtime.elapsed()
+    for (;;) {
+      // The steps of one row can last for hours; those that waited are tried again meanwhile.
+      if (runtime.elapsed() - began_ms > ROUND_MS) {
+        waiting.clear()
+        began_ms = runtime.elapsed()
+      }
+      const rows = (await due(ROUND_MAX)).filter(({ id }) => !waiting.has(id))
+      if (rows.length === 0) return isBehind
+      // One step of each in turn, so that a large row does not delay a small one.
+      for (const row of rows) {
+        if (isHeld()) return false
+        const { workspace_id, id } = row
+        // An error with one row must not stop the others.
+        const result = await step(row).catch((error) => {
+          runtime.log.warn({ err: error, workspace_id, id }, waits)
+          return false
+        })
+        if (result !== true) waiting.add(id)
+        if (result === 'behind') isBehind = true
+      }
+    }
+  }
+
+  return startWatch({
+    ...parts,
+    runtime,
+    isDue: async () => (await due(1)).length > 0,
+    work: stepAll,
+  })
+}

@@ -669,7 +669,7 @@ export function broadcastsContract(open: OpenStorage): void {
       ...(await bench.claimMessages({ limit: 1 })),
     ].map(({ message_id }) => message_id)
     expect(taken.toSorted()).toEqual(others.map((message) => message.id).toSorted())
-    const held = await bench.storage.read.broadcasts.held(workspaceId, id, 10)
+    const held = await bench.storage.read.bulks.held(workspaceId, id, 10)
     expect(held.map((message) => message.id)).toEqual([ids[0]])
     expect((await broadcasts.get(workspaceId, id)).results.queued).toBe(3)
     await run()
@@ -717,7 +717,7 @@ export function broadcastsContract(open: OpenStorage): void {
       ...{ queued: 0, canceled: 3, credits_refunded: 3 * SMS_PRICE },
     })
     expect((await bench.account(workspaceId)).balance).toBe(1_000 * SMS_PRICE)
-    expect(await bench.storage.read.broadcasts.held(workspaceId, id, 10)).toEqual([])
+    expect(await bench.storage.read.bulks.held(workspaceId, id, 10)).toEqual([])
   })
 
   it('cannot be paused when it is finished and no message waits', async () => {
@@ -781,7 +781,7 @@ export function broadcastsContract(open: OpenStorage): void {
       for (const { message_id } of [...first, ...second]) claimed.add(message_id)
       bench.clock.advance(1_000)
       await run()
-      expect(await bench.storage.read.broadcasts.held(workspaceId, id, 100)).toEqual([])
+      expect(await bench.storage.read.bulks.held(workspaceId, id, 100)).toEqual([])
     }
     for (const { message_id } of await bench.claimMessages()) claimed.add(message_id)
     expect(claimed.size).toBe((await sent(workspaceId)).length)

@@ -238,6 +238,8 @@ export function isolationContract(open: OpenStorage): void {
     })
     // A claim holds the message of the paused broadcast.
     await bench.claimMessages()
+    const paused = { paused_at: bench.clock.now(), next_at: null }
+    await bench.storage.write(({ bulks }) => bulks.change(workspaceId, BULK_ID, paused))
     await bench.storage.write(({ verifications }) =>
       verifications.notePause(
         { workspace_id: workspaceId, ...pause, allowed_until: null },
@@ -415,6 +417,9 @@ export function isolationContract(open: OpenStorage): void {
           retryOf: () => bulks.retryOf(asker, BULK_ID),
           rejections: () => bulks.rejections(asker, BULK_ID, EVERYTHING),
           progress: async () => (await bulks.progress(asker, BULK_ID)).counts.sent,
+          hasQueued: async () => Number(await bulks.hasQueued(asker, BULK_ID)),
+          held: () => bulks.held(asker, BROADCAST_ID, 10),
+          paused: () => bulks.paused(asker, undefined, 10),
         },
         receivedMessages: {
           async byId() {
@@ -465,7 +470,6 @@ export function isolationContract(open: OpenStorage): void {
           nextBulks: () => broadcasts.nextBulks(asker, BROADCAST_ID, { after: '', limit: 10 }),
           queued: () => broadcasts.queued(asker, [BULK_ID]),
           hasQueued: async () => Number(await broadcasts.hasQueued(asker, BROADCAST_ID)),
-          held: () => broadcasts.held(asker, BROADCAST_ID, 10),
         },
         templates: {
           byName: () => templates.byName(asker, 'welcome'),

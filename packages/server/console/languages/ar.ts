@@ -1939,4 +1939,13 @@ export default {
   'Zone of this browser': 'المنطقة الزمنية لهذا المتصفح',
   'Zone of the workspace': 'المنطقة الزمنية لمساحة العمل',
   'This browser': 'هذا المتصفح',
+  'Its queued messages wait until it is resumed. They stay paid.':
+    'تنتظر رسائله في قائمة الانتظار حتى يُستأنف، وتبقى مدفوعة.',
+  'Open the broadcast': 'فتح حملة البث',
+  'Resumed.': 'استؤنف.',
+  'Paused. Messages that are being sent now stay.': 'أُوقف مؤقتًا. الرسائل التي تُرسل الآن تُرسل.',
+  'A bulk is paused: {messages} wait until it is resumed.':
+    'إرسال جماعي متوقف مؤقتًا: {messages} بالانتظار حتى يُستأنف.',
+  'The bulk {name} is paused: {messages} wait until it is resumed.':
+    'الإرسال الجماعي {name} متوقف مؤقتًا: {messages} بالانتظار حتى يُستأنف.',
 }

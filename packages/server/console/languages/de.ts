@@ -1779,4 +1779,14 @@ export default {
   'Zone of this browser': 'Zeitzone dieses Browsers',
   'Zone of the workspace': 'Zeitzone des Workspace',
   'This browser': 'Dieser Browser',
+  'Its queued messages wait until it is resumed. They stay paid.':
+    'Seine wartenden Nachrichten gehen erst nach dem Fortsetzen. Sie bleiben bezahlt.',
+  'Open the broadcast': 'Rundsendung öffnen',
+  'Resumed.': 'Fortgesetzt.',
+  'Paused. Messages that are being sent now stay.':
+    'Pausiert. Nachrichten, die gerade gesendet werden, gehen noch.',
+  'A bulk is paused: {messages} wait until it is resumed.':
+    'Ein Massenversand ist pausiert: {messages} warten, bis er fortgesetzt wird.',
+  'The bulk {name} is paused: {messages} wait until it is resumed.':
+    'Der Massenversand {name} ist pausiert: {messages} warten, bis er fortgesetzt wird.',
 }

@@ -26,6 +26,7 @@ export const findingEndpoints = {
             'domain_unverified',
             'domain_failing',
             'failures',
+            'bulk_paused',
             'provider_paused',
             'codes_paused',
           ]),
@@ -82,17 +83,27 @@ export function findingHandlers(core: DecodedCore): Handlers<typeof findingEndpo
     async list({ viewer, workspace_id, identity }) {
       const isTest = typeof viewer !== 'string' && viewer.mode === 'test'
       const mayRead = identity?.kind === 'session' && mayDo(identity.role, 'read')
-      const [state, ofAccount, ofMessages, ofWebhooks, ofDomains, ofProviders, ofCodes, steps] =
-        await Promise.all([
-          sendingState(core, workspace_id, isTest),
-          accountFindings(core, workspace_id, isTest),
-          mayRead ? failureFindings(core, viewer) : [],
-          mayRead ? webhookFindings(core, viewer) : [],
-          mayRead ? domainFindings(core, workspace_id) : [],
-          mayRead && !isTest ? providerFindings(core, viewer) : [],
-          mayRead && !isTest ? codeFindings(core, workspace_id) : [],
-          mayRead ? firstSteps(core, viewer, workspace_id) : null,
-        ])
+      const [
+        state,
+        ofAccount,
+        ofMessages,
+        ofWebhooks,
+        ofDomains,
+        ofProviders,
+        ofCodes,
+        ofBulks,
+        steps,
+      ] = await Promise.all([
+        sendingState(core, workspace_id, isTest),
+        accountFindings(core, workspace_id, isTest),
+        mayRead ? failureFindings(core, viewer) : [],
+        mayRead ? webhookFindings(core, viewer) : [],
+        mayRead ? domainFindings(core, workspace_id) : [],
+        mayRead && !isTest ? providerFindings(core, viewer) : [],
+        mayRead && !isTest ? codeFindings(core, workspace_id) : [],
+        mayRead ? bulkFindings(core, viewer) : [],
+        mayRead ? firstSteps(core, viewer, workspace_id) : null,
+      ])
       return {
         findings: [
           ...(state.is_frozen ? [finding('frozen')] : []),
@@ -100,6 +111,7 @@ export function findingHandlers(core: DecodedCore): Handlers<typeof findingEndpo
           ...ofMessages,
           ...ofProviders,
           ...ofCodes,
+          ...ofBulks,
           ...ofAccount,
           ...ofWebhooks,
           ...ofDomains,
@@ -221,6 +233,15 @@ async function codeFindings({ verifications }: DecodedCore, workspaceId: string)
   return active.map(({ country, ends_at }) =>
     finding('codes_paused', { id: country, name: country, until: ends_at }),
   )
+}
+
+/** The bulks whose messages wait until a member resumes them. */
+async function bulkFindings(
+  { messages }: DecodedCore,
+  viewer: Parameters<DecodedCore['messages']['history']>[0],
+): Promise<Finding[]> {
+  const paused = await messages.bulks.paused(viewer)
+  return paused.map(({ id, name, queued }) => finding('bulk_paused', { id, name, count: queued }))
 }
 
 async function firstSteps(

@@ -73,6 +73,7 @@ export const consoleMessages = {
           credits_used: credits,
           livemode: z.boolean(),
           created_at: timestamp,
+          paused_at: timestamp.nullable(),
         }),
       ),
       next_after: z.string().nullable(),

@@ -242,6 +242,12 @@ function bulkRoutes({ messages: { bulks } }: DecodedCore): Handlers<typeof api.b
       const { total, ...found } = await bulks.rejected(viewer, params.id, sliceOf(query))
       return { ...found, pagination: paginationOf(total, query) }
     },
+    async pause({ viewer, params }) {
+      return { bulk: await bulks.pause(viewer, params.id) }
+    },
+    async resume({ viewer, params }) {
+      return { bulk: await bulks.resume(viewer, params.id) }
+    },
     cancel: ({ viewer, params }) => bulks.cancel(viewer, params.id),
     async retry({ identity, params, replayed: markReplayed }) {
       const { data, replayed } = await bulks.retry(keyOf(identity), params.id)

@@ -331,6 +331,8 @@ export function draftsFrom(
     }),
     'bulks.get': ({ bulks }) => ({ id: once(4) ? pick(bulks) : bulks.at(-1) }),
     'bulks.rejected': ({ bulks }) => ({ id: bulks.at(-1), query: { limit: '1' } }),
+    'bulks.pause': ({ bulks }) => ({ id: bulks.at(-1) }),
+    'bulks.resume': ({ bulks }) => ({ id: bulks.at(-1) }),
     'bulks.cancel': ({ bulks }) => ({ id: bulks.at(-1) }),
     'bulks.retry': ({ bulks }) => ({ id: bulks.at(-1) }),
     'messages.get': ({ messages }) => ({ id: once(2) ? pick(messages) : messages.at(-1) }),

@@ -78,6 +78,8 @@ const BEFORE: Record<string, readonly string[]> = {
   'messages.reschedule': ['bulks.send later'],
   'bulks.get': ['bulks.send now'],
   'bulks.rejected': ['bulks.send now'],
+  'bulks.pause': ['bulks.send later'],
+  'bulks.resume': ['bulks.send later', 'bulks.pause'],
   // No message may be queued any more.
   'bulks.retry': ['workspaces.update_account without quiet hours', 'bulks.send now'],
   // A delivery whose data is not erased.

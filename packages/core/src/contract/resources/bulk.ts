@@ -64,6 +64,12 @@ export const bulk = z
     credits_refunded: credits,
     livemode: z.boolean(),
     created_at: timestamp,
+    paused_at: timestamp.nullable().meta({
+      description: 'When a request paused it; null if it is not paused.',
+    }),
+    broadcast_id: uuid.nullable().meta({
+      description: 'The broadcast whose step it is; null for most bulks.',
+    }),
   })
   .meta({ id: 'Bulk' })
 
@@ -149,6 +155,17 @@ const sending = {
 // `/messages/bulk/:id` of the contract could also mean the message `bulk` to tools that read the OpenAPI document.
 const oneBulk = { params: z.object({ id: uuid }), not_found: 'Bulk not found' } as const
 
+const changing = {
+  ...oneBulk,
+  method: 'POST',
+  auth: 'api_key',
+  scope: 'send_messages',
+  rate: 'general',
+  status: 200,
+  failures: ['validation_error'],
+  data: z.object({ bulk }),
+} as const
+
 /** Bulks: one request for many messages. Source: interface, Messages; contract section 6, Bulk. */
 export const bulks = {
   send: endpoint({
@@ -197,6 +214,22 @@ export const bulks = {
     description:
       'The same as `errors` in the answer to the request. The recipients have no message and cost nothing.',
   }),
+  pause: endpoint({
+    ...changing,
+    path: '/api/v1/bulks/:id/pause',
+    also_at: '/api/v1/messages/bulk/:id/pause',
+    summary: 'Pause a bulk',
+    description:
+      'Its messages that no worker has begun to send stay queued and paid until it is resumed. Refused for a bulk without queued messages, and for a step of a broadcast.',
+  }),
+  resume: endpoint({
+    ...changing,
+    path: '/api/v1/bulks/:id/resume',
+    also_at: '/api/v1/messages/bulk/:id/resume',
+    summary: 'Resume a paused bulk',
+    description:
+      'Held messages go at once; quiet hours defer them. Refused for a bulk that is not paused, as after a cancellation.',
+  }),
   cancel: endpoint({
     ...oneBulk,
     method: 'POST',
@@ -208,7 +241,7 @@ export const bulks = {
     status: 200,
     data: z.object({ bulk, canceled: count }),
     summary: 'Cancel the queued messages of a bulk',
-    description: 'Canceled messages fail as `canceled` and are refunded.',
+    description: 'Canceled messages fail as `canceled` and are refunded. The pause of a bulk ends.',
   }),
   retry: endpoint({
     ...sending,

@@ -16,7 +16,7 @@ import type { Slice } from '../../contract/endpoints/paging.ts'
 import type { BroadcastStatus } from '../../contract/resources/broadcasts.ts'
 import type { MessageStatus } from '../../contract/resources/messages.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
-import type { BroadcastRow, MessageRow } from '../../rows/rows.ts'
+import type { BroadcastRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
 
 import { filledUp, isBelow, type StoreDialect } from './queries.ts'
@@ -34,11 +34,11 @@ export interface BroadcastTotal {
 }
 
 /** SQL: whether the broadcast `c` holds its messages. One that paused itself does not: they are paid. */
-export const HOLDS_MESSAGES = `c.status = 'paused' and c.pause_reason = 'requested'`
+export const BROADCAST_HOLDS = `c.status = 'paused' and c.pause_reason = 'requested'`
 
 export function broadcastStore(
   db: Db,
-  { broadcasts: t, bulks, messages, message_queue: queue, suppressions }: Tables,
+  { broadcasts: t, bulks, messages, suppressions }: Tables,
   { locked }: Pick<StoreDialect, 'locked'>,
 ) {
   const one = (workspaceId: string, id: string) =>
@@ -152,23 +152,6 @@ export function broadcastStore(
       async hasQueued(workspaceId: string, id: string): Promise<boolean> {
         const some = and(messagesOf(workspaceId, id), eq(messages.status, 'queued'))
         return (await db.select({ id: messages.id }).from(messages).where(some).limit(1)).length > 0
-      },
-      /** Messages that a pause of the broadcast holds. */
-      async held(
-        workspaceId: string,
-        id: string,
-        limit: number,
-      ): Promise<Pick<MessageRow, 'id' | 'recipient'>[]> {
-        return db
-          .select({ id: messages.id, recipient: messages.recipient })
-          .from(queue)
-          .innerJoin(
-            messages,
-            and(eq(messages.workspace_id, queue.workspace_id), eq(messages.id, queue.message_id)),
-          )
-          .where(and(eq(queue.held_by, id), eq(queue.workspace_id, workspaceId)))
-          .orderBy(asc(queue.message_id))
-          .limit(limit)
       },
     },
     writes: {

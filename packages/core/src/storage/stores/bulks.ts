@@ -1,12 +1,12 @@
-import { and, asc, desc, eq, getTableColumns, gt, inArray, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, getTableColumns, gt, inArray, isNotNull, lte, sql } from 'drizzle-orm'
 import type { Slice } from '../../contract/endpoints/paging.ts'
 import { type Units, units } from '../../contract/fields/units.ts'
 import type { Channel, MessageStatus } from '../../contract/resources/messages.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
-import type { BulkRejectionRow, BulkRow } from '../../rows/rows.ts'
+import type { BulkRejectionRow, BulkRow, MessageRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
 
-import { isBelow } from './queries.ts'
+import { isBelow, type StoreDialect } from './queries.ts'
 
 /** The progress of a bulk. */
 export interface BulkProgress {
@@ -25,15 +25,26 @@ export interface ListedBulkRow extends BulkRow {
   canceled: number
 }
 
-export function bulkStore(db: Db, { bulks: t, bulk_rejections: rejections, messages }: Tables) {
+/** A message that a pause holds. */
+export type HeldMessage = Pick<
+  MessageRow,
+  'id' | 'channel' | 'recipient' | 'livemode' | 'template' | 'template_version' | 'template_locale'
+>
+
+export function bulkStore(
+  db: Db,
+  { bulks: t, bulk_rejections: rejections, messages, message_queue: queue }: Tables,
+  { locked }: Pick<StoreDialect, 'locked'>,
+) {
+  const one = (workspaceId: string, id: string) =>
+    and(eq(t.workspace_id, workspaceId), eq(t.id, id))
   // `bigint` is wide enough for the sum on either engine, and becomes a number on both.
   const canceled = sql<number>`cast(sum(case when ${messages.error_code} = 'canceled' then 1 else 0 end) as bigint)`
   const refunded = sql<number>`cast(sum(${messages.credits_refunded}) as bigint)`
   return {
     reads: {
       async byId(workspaceId: string, bulkId: string): Promise<BulkRow | null> {
-        const mine = and(eq(t.workspace_id, workspaceId), eq(t.id, bulkId))
-        const [row] = await db.select().from(t).where(mine)
+        const [row] = await db.select().from(t).where(one(workspaceId, bulkId))
         return row ?? null
       },
       /** Returns the newest first. A content longer than `content_length` is null. */
@@ -114,8 +125,64 @@ export function bulkStore(db: Db, { bulks: t, bulk_rejections: rejections, messa
           credits_refunded: units(found.reduce((sum, row) => sum + row.refunded, 0)),
         }
       },
+      /** Whether a message of the bulk is queued. */
+      async hasQueued(workspaceId: string, bulkId: string): Promise<boolean> {
+        const { workspace_id, bulk_id, id, status } = messages
+        const some = and(eq(workspace_id, workspaceId), eq(bulk_id, bulkId), eq(status, 'queued'))
+        return (await db.select({ id }).from(messages).where(some).limit(1)).length > 0
+      },
+      /** The paused bulks of a workspace, newest first. */
+      async paused(
+        workspaceId: string,
+        livemode: false | undefined,
+        limit: number,
+      ): Promise<Pick<BulkRow, 'id' | 'name'>[]> {
+        const mine = and(
+          eq(t.workspace_id, workspaceId),
+          isNotNull(t.paused_at),
+          livemode === undefined ? undefined : eq(t.livemode, livemode),
+        )
+        const found = db.select({ id: t.id, name: t.name }).from(t).where(mine)
+        return found.orderBy(desc(t.id)).limit(limit)
+      },
+      /** Bulks of all workspaces whose next step is due, the longest waiting first. */
+      async due(now: Date, limit: number): Promise<Pick<BulkRow, 'workspace_id' | 'id'>[]> {
+        const found = db
+          .select({ workspace_id: t.workspace_id, id: t.id })
+          .from(t)
+          .where(and(isNotNull(t.next_at), lte(t.next_at, now)))
+        return found.orderBy(asc(t.next_at), asc(t.id)).limit(limit)
+      },
+      /** Messages that a pause of this bulk or broadcast holds. */
+      async held(workspaceId: string, heldBy: string, limit: number): Promise<HeldMessage[]> {
+        const { id, channel, recipient, livemode } = messages
+        const { template, template_version, template_locale } = messages
+        return db
+          .select({ id, channel, recipient, livemode, template, template_version, template_locale })
+          .from(queue)
+          .innerJoin(
+            messages,
+            and(eq(messages.workspace_id, queue.workspace_id), eq(messages.id, queue.message_id)),
+          )
+          .where(and(eq(queue.held_by, heldBy), eq(queue.workspace_id, workspaceId)))
+          .orderBy(asc(queue.message_id))
+          .limit(limit)
+      },
     },
-    writes: {},
+    writes: {
+      /** The bulk, locked until the transaction ends. */
+      async lock(workspaceId: string, bulkId: string): Promise<BulkRow | null> {
+        return (await locked(db.select().from(t).where(one(workspaceId, bulkId))))[0] ?? null
+      },
+      /** Pauses or resumes a bulk: the columns of its pause. */
+      async change(
+        workspaceId: string,
+        bulkId: string,
+        pause: Pick<BulkRow, 'paused_at' | 'next_at'>,
+      ): Promise<void> {
+        await db.update(t).set(pause).where(one(workspaceId, bulkId))
+      },
+    },
   }
 }
 

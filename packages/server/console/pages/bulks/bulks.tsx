@@ -21,7 +21,7 @@ import { t } from '../../shell/text.ts'
 import { CHANNELS, channelName } from '../messages/channels.ts'
 import { summaryOf } from '../messages/content.tsx'
 import { BulkDrawer } from './drawer.tsx'
-import { Progress } from './progress.tsx'
+import { Progress, stateOf } from './progress.tsx'
 
 interface ListedBulk {
   id: string
@@ -40,6 +40,7 @@ interface ListedBulk {
   credits_used: number
   livemode: boolean
   created_at: string
+  paused_at: string | null
 }
 
 const COLUMNS: readonly Column<ListedBulk>[] = [
@@ -57,7 +58,7 @@ const COLUMNS: readonly Column<ListedBulk>[] = [
     ),
   },
   { name: t('Channel'), value: ({ channel }) => channelName(channel) },
-  { name: t('Status'), value: ({ status }) => <StatusBadge status={status} /> },
+  { name: t('Status'), value: (bulk) => <StatusBadge status={stateOf(bulk, bulk.queued)} /> },
   {
     name: t('Progress'),
     value: ({ accepted, queued }) => <Progress of={accepted} left={queued} />,

@@ -24,7 +24,7 @@ import { rich, t } from '../../shell/text.ts'
 import { channelName } from '../messages/channels.ts'
 import { Content } from '../messages/content.tsx'
 import { Stopped } from '../messages/stopped.tsx'
-import { Progress } from './progress.tsx'
+import { Progress, stateOf } from './progress.tsx'
 
 const STATUSES = {
   queued: t('Queued'),
@@ -65,8 +65,19 @@ export function BulkDrawer({
             {bulk.counts.queued > 0 && <Stopped channel={bulk.channel} isQueued />}
             <Facts
               of={{
-                [t('Status')]: <StatusBadge status={bulk.status} />,
+                [t('Status')]: <StatusBadge status={stateOf(bulk, bulk.counts.queued)} />,
+                [t('Paused')]: stateOf(bulk, bulk.counts.queued) === 'paused' && (
+                  <>
+                    <Time at={bulk.paused_at as string} exact />
+                    <small class="line">
+                      {t('Its queued messages wait until it is resumed. They stay paid.')}
+                    </small>
+                  </>
+                ),
                 [t('Id')]: <Copy value={bulk.id} />,
+                [t('Broadcast')]: bulk.broadcast_id && (
+                  <a href={hrefOf(`/broadcasts/${bulk.broadcast_id}`)}>{t('Open the broadcast')}</a>
+                ),
                 [t('Channel')]: channelName(bulk.channel),
                 [t('Sender')]: bulk.sender,
                 [t('Created')]: <Time at={bulk.created_at} exact />,
@@ -177,6 +188,12 @@ function Actions({ bulk, onChange }: { bulk: Bulk; onChange(): void }) {
     toast(t('{canceled} canceled.', { canceled: count(canceled, 'message') }))
     onChange()
   }
+  const isPaused = stateOf(bulk, counts.queued) === 'paused'
+  async function pause() {
+    await (isPaused ? api.bulks.resume(id) : api.bulks.pause(id))
+    toast(isPaused ? t('Resumed.') : t('Paused. Messages that are being sent now stay.'))
+    onChange()
+  }
   async function retry() {
     // The price of a message that was sent, as long as the prices did not change.
     const price = (bulk.credits_used / Math.max(1, bulk.accepted)) * counts.failed
@@ -196,6 +213,11 @@ function Actions({ bulk, onChange }: { bulk: Bulk; onChange(): void }) {
   }
   return (
     <>
+      {counts.queued > 0 && bulk.broadcast_id === null && (
+        <Button kind={isPaused ? 'primary' : 'plain'} onClick={pause}>
+          {isPaused ? t('Resume') : t('Pause')}
+        </Button>
+      )}
       {counts.queued > 0 && (
         <Button kind="danger" onClick={cancel}>
           {t('Cancel queued messages')}

@@ -14,3 +14,11 @@ export function Progress({ of, left }: { of: number; left: number }) {
     </progress>
   )
 }
+
+/** The state that a member sees: `paused` while a pause holds queued messages. */
+export function stateOf(
+  { status, paused_at }: { status: string; paused_at: string | null },
+  queued: number,
+): string {
+  return paused_at !== null && queued > 0 ? 'paused' : status
+}

@@ -270,6 +270,18 @@ function described({
             }),
         '/messages?status=failed&period=1',
       ]
+    case 'bulk_paused':
+      return [
+        name === null
+          ? t('A bulk is paused: {messages} wait until it is resumed.', {
+              messages: count(n ?? 0, 'message'),
+            })
+          : t('The bulk {name} is paused: {messages} wait until it is resumed.', {
+              name,
+              messages: count(n ?? 0, 'message'),
+            }),
+        `/bulks/${id}`,
+      ]
     case 'codes_paused':
       return [
         t('One-time codes to {country} are paused: too few of them were approved.', {

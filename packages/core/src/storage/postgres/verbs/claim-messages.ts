@@ -23,7 +23,7 @@ import {
 import type { Log } from '../../../runtime/runtime.ts'
 import type { MessageClaim } from '../../ports/hot.ts'
 import { type Clock, type ClockSteps, REDATED, REDATED_MAX, STEP_MIN_MS } from '../../queueing.ts'
-import { HOLDS_MESSAGES } from '../../stores/broadcasts.ts'
+import { BROADCAST_HOLDS } from '../../stores/broadcasts.ts'
 
 import { type Database, statement, type Transaction } from '../engine/database.ts'
 import { insertInto, present, updateOf } from '../engine/rows.ts'
@@ -120,14 +120,25 @@ const findAttempts = statement<Pick<MessageAttemptRow, 'message_id' | 'provider'
      and a.number = r.number`,
 )
 
-/** Holds the paused broadcasts: what is held until this claim ends must be stored before a request resumes one. */
+const BULKS = `unnest($1::text[], $2::text[]) r(workspace_id, id)
+   join bulks b on b.workspace_id = r.workspace_id and b.id = r.id`
+
+/**
+ * Locks the paused bulks and broadcasts in share mode: what is held until this claim ends must be stored before a request
+ * resumes one.
+ */
 const findPaused = statement<{ bulk_id: string; held_by: string }>(
-  'find_paused_broadcasts',
-  `select b.id as bulk_id, c.id as held_by
-   from unnest($1::text[], $2::text[]) r(workspace_id, id)
-   join bulks b on b.workspace_id = r.workspace_id and b.id = r.id
-   join broadcasts c on c.workspace_id = b.workspace_id and c.id = b.broadcast_id
-   where ${HOLDS_MESSAGES} order by c.id for share of c`,
+  'find_paused_bulks',
+  `select * from (
+     select b.id as bulk_id, c.id as held_by from ${BULKS}
+     join broadcasts c on c.workspace_id = b.workspace_id and c.id = b.broadcast_id
+     where ${BROADCAST_HOLDS} order by c.id for share of c
+   ) broadcasts
+   union all
+   select * from (
+     select b.id as bulk_id, b.id as held_by from ${BULKS}
+     where b.paused_at is not null order by b.id for share of b
+   ) bulks`,
 )
 
 /**
@@ -303,7 +314,7 @@ async function findProviders(
   return new Map(attempts.map(({ message_id, provider }) => [message_id, provider]))
 }
 
-/** The paused broadcasts of these messages; the keys of this map are ids of bulks. */
+/** The paused bulks and broadcasts of these messages; the keys of this map are ids of bulks. */
 async function findHeld(
   tx: Transaction,
   holdable: ClaimLookups['holdable'],

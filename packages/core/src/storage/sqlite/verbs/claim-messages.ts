@@ -23,7 +23,7 @@ import {
 import type { Log } from '../../../runtime/runtime.ts'
 import type { MessageClaim } from '../../ports/hot.ts'
 import { type ClockSteps, REDATED, REDATED_MAX, STEP_MIN_MS } from '../../queueing.ts'
-import { HOLDS_MESSAGES } from '../../stores/broadcasts.ts'
+import { BROADCAST_HOLDS } from '../../stores/broadcasts.ts'
 import type { Connection } from '../engine/connection.ts'
 import { decoder, insertInto, selectFrom, updateOf } from '../engine/rows.ts'
 import { prepareFindSuppressed } from './shared-rows.ts'
@@ -100,12 +100,13 @@ export function prepareClaimMessages(
   const hold = updateOf(connection, t.message_queue, { key: ['message_id'], set: HELD_COLUMNS })
   const findPaused = connection
     .prepare(
-      `select c.id from bulks b join broadcasts c on c.workspace_id = b.workspace_id and c.id = b.broadcast_id
-       where b.workspace_id = ? and b.id = ? and ${HOLDS_MESSAGES}`,
+      `select coalesce(c.id, b.id) from bulks b
+         left join broadcasts c on c.workspace_id = b.workspace_id and c.id = b.broadcast_id
+       where b.workspace_id = ? and b.id = ? and (b.paused_at is not null or (${BROADCAST_HOLDS}))`,
     )
     .pluck()
 
-  /** The paused broadcasts of these messages; the keys of this map are ids of bulks. */
+  /** The paused bulks and broadcasts of these messages; the keys of this map are ids of bulks. */
   function findHeld(holdable: ClaimLookups['holdable']): Map<string, string> {
     const held = new Map<string, string>()
     const bulks = new Map(holdable.map(({ bulk_id, workspace_id }) => [bulk_id, workspace_id]))
