@@ -197,6 +197,83 @@ await check('contacts', async () => {
   await done(resend.contacts.remove({ id, audienceId }))
 })
 
+await check(
+  'templates',
+  async () => {
+    const made = await done(
+      resend.templates.create({
+        ...{ name: 'Order', subject: 'Order {{{ORDER}}}', html: '<p>{{{NAME}}}: {{{ORDER}}}</p>' },
+        variables: [
+          { key: 'NAME', type: 'string', fallbackValue: 'there' },
+          { key: 'ORDER', type: 'string' },
+        ],
+      }),
+    )
+    const { id } = made
+    await done(resend.templates.publish(id))
+    await done(resend.templates.update(id, { subject: 'Your order {{{ORDER}}}' }))
+    assert.equal((await done(resend.templates.get(id))).has_unpublished_versions, true)
+    const copy = await done(resend.templates.duplicate(id).publish())
+    const { data } = await done(resend.templates.list())
+    assert.deepEqual(new Set(data.map((one) => one.id)), new Set([id, copy.id]))
+    const { from, to } = MAIL
+    const template = { id, variables: { ORDER: '<A1>' } }
+    const sent = await done(resend.emails.send({ from, to, template }))
+    const read = await done(resend.emails.get(sent.id))
+    assert.deepEqual([read.subject, read.html], ['Order <A1>', '<p>there: &lt;A1&gt;</p>'])
+    for (const one of [id, copy.id]) await done(resend.templates.remove(one))
+    await refused(resend.templates.get(id), 404, 'not_found')
+  },
+  { exists: has('templates', 'create') },
+)
+
+await check(
+  'broadcasts and segments',
+  async () => {
+    const segment = await done(resend.segments.create({ name: 'May' }))
+    const segments = [{ id: segment.id }]
+    const [asha, juma] = ['asha@may.example', 'juma@may.example']
+    await done(resend.contacts.create({ email: asha, firstName: 'Asha', segments }))
+    await done(resend.contacts.create({ email: juma, unsubscribed: true, segments }))
+    const renamed = await done(resend.segments.update(segment.id, { name: 'Spring' }))
+    const segmentId = renamed.id
+    assert.equal((await done(resend.segments.get(segmentId))).name, 'Spring')
+    assert.ok((await done(resend.segments.list())).data.some(({ id }) => id === segmentId))
+
+    const letter = { from: MAIL.from, subject: 'May', html: '<p>Hi {{{FIRST_NAME|you}}}</p>' }
+    const { id } = await done(resend.broadcasts.create({ ...letter, segmentId }))
+    await done(resend.broadcasts.update(id, { name: 'News of May' }))
+    await done(resend.broadcasts.send(id, { scheduledAt: 'in 1 hour' }))
+    await done(resend.broadcasts.cancel(id))
+    const copy = await done(resend.broadcasts.duplicate(id))
+    await done(resend.broadcasts.remove(copy.id))
+    await done(resend.broadcasts.send(id))
+    const sent = await until(
+      () => done(resend.broadcasts.get(id)),
+      ({ status }) => status === 'sent',
+      'the end of a broadcast',
+    )
+    assert.deepEqual([sent.name, sent.segment_id], ['News of May', segmentId])
+    assert.ok((await done(resend.broadcasts.list())).data.some((one) => one.id === id))
+    if (has('broadcasts', 'recipients')) {
+      const { data } = await until(
+        () => done(resend.broadcasts.recipients(id, { type: 'delivered' })),
+        ({ data: found }) => found.length > 0,
+        'a delivery of a broadcast',
+      )
+      assert.deepEqual(
+        data.map(({ email }) => email),
+        [asha],
+      )
+      const opened = resend.broadcasts.recipients(id, { type: 'opened' })
+      await refused(opened, 422, 'validation_error')
+      await refused(resend.broadcasts.clickedLinks(id), 422, 'validation_error')
+    }
+    await done(resend.segments.remove(segmentId))
+  },
+  { exists: has('segments', 'update') },
+)
+
 await check('errors', async () => {
   const { subject: _, ...incomplete } = MAIL
   await refused(resend.emails.send(incomplete), 422, 'missing_required_field')

@@ -3,9 +3,11 @@ import { assertCredentialHolds } from '../api-keys/credential.ts'
 import { type Viewer, viewOf } from '../api-keys/viewer.ts'
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import { createOrder } from '../contacts/contacts.ts'
+import { contactsOf } from '../contacts/read-contacts.ts'
 import type { BodyIn, Data, Form } from '../contract/endpoints/endpoint.ts'
 import { pageOf, type Slice, withNext } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
+import { emailKey } from '../contract/fields/email-address.ts'
 import { units } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { AuditAction } from '../contract/resources/audit.ts'
@@ -18,6 +20,7 @@ import {
   type ChangedBroadcast,
   broadcasts as endpoints,
   type NewBroadcast,
+  type RecipientsQuery,
 } from '../contract/resources/broadcasts.ts'
 import { CHANNELS } from '../contract/resources/content.ts'
 import { channelText } from '../contract/resources/send-request.ts'
@@ -29,8 +32,9 @@ import {
 } from '../messages/acceptance.ts'
 import type { BulkParts } from '../messages/bulk-accept.ts'
 import type { BroadcastRow } from '../rows/rows.ts'
+import { suppressedAddress } from '../rules/recipients.ts'
 import type { Writes } from '../storage/ports/storage.ts'
-import type { BroadcastChange } from '../storage/ports/stores.ts'
+import type { BroadcastChange, SuppressedSince } from '../storage/ports/stores.ts'
 import { type BroadcastTime, beginOf, departuresOf } from './departures.ts'
 import { openMailing } from './drafts.ts'
 import { previewOf } from './preview.ts'
@@ -65,6 +69,16 @@ export interface Broadcasts<F extends Form = 'given'> {
   /** One broadcast and what happened to its messages. @throws SvcError `not_found` */
   get(viewer: Viewer, id: string): Promise<{ broadcast: Broadcast; results: BroadcastResults }>
   /**
+   * The recipients of a broadcast with this event, by the ids of their messages, newest first. `sent` and `delivered` include those
+   * with a later event; `complained` and `unsubscribed` are since the start, by any message. Contacts that were suppressed before have no
+   * message. @throws SvcError `not_found`
+   */
+  recipients(
+    viewer: Viewer,
+    id: string,
+    query: RecipientsQuery,
+  ): Promise<{ recipients: BroadcastRecipient[]; has_more: boolean }>
+  /**
    * Changes a broadcast that has not begun: absent fields stay, null removes a value. It is sent with this credential.
    * @throws SvcError `not_found`; `validation_error` if it has begun, and in the same cases as `create`.
    */
@@ -90,6 +104,16 @@ export interface Broadcasts<F extends Form = 'given'> {
    * @throws SvcError `not_found`; `validation_error` if it is canceled.
    */
   cancel(viewer: Viewer, id: string, actor?: Actor): Promise<Broadcast>
+}
+
+/** A recipient of a broadcast. */
+export interface BroadcastRecipient {
+  message_id: string
+  address: string
+  /** The contact that has the address now. */
+  contact_id: string | null
+  /** Of a bounce: whether it suppressed the address. */
+  is_permanent: boolean
 }
 
 /** The previews of a workspace that wait while one runs. */
@@ -130,6 +154,14 @@ export function createBroadcasts(
     const row = livemode === false ? null : await read.broadcasts.byId(workspace_id, id)
     if (!row) throw new SvcError('not_found', NOT_FOUND)
     return row
+  }
+
+  /** An address in the spelling of its contact, which is that of its messages. */
+  async function storedAddress(workspaceId: string, address: string): Promise<string> {
+    if (!address.includes('@')) return address
+    const keys = { phones: [], email_keys: [emailKey(address)], external_ids: [] }
+    const [contact] = await read.contacts.holding(workspaceId, keys)
+    return contact?.email ?? address
   }
 
   /** Changes a broadcast with an audit entry. `changeOf` throws if the state does not allow it. */
@@ -243,6 +275,52 @@ export function createBroadcasts(
           credits_refunded: units(refunded),
         },
       }
+    },
+    async recipients(viewer, id, { event, address, is_permanent, limit, after, before }) {
+      const { workspace_id, channel, started_at } = await find(viewer, id)
+      if (!started_at) return { recipients: [], has_more: false }
+      const suppressed = (reason: SuppressedSince['reason'], is = true) => ({
+        suppressed: { channel, reason, since: started_at, is },
+      })
+      const filters = {
+        sent: { reached: 'sent' },
+        delivered: { reached: 'delivered' },
+        bounced: {
+          error_code: 'bounced',
+          ...(is_permanent !== undefined && suppressed('bounce', is_permanent)),
+        },
+        complained: suppressed('complaint'),
+        unsubscribed: suppressed('opt_out'),
+      } as const
+      const filter = {
+        ...filters[event],
+        broadcast_id: id,
+        recipient: address && (await storedAddress(workspace_id, address)),
+        before_id: after,
+        newer_than: before,
+      }
+      const page = { limit: limit + 1, offset: 0, content_length: 0 }
+      const found = await read.messages.listShort(workspace_id, filter, page)
+      const rows = before === undefined ? found.slice(0, limit) : found.slice(-limit)
+      const addresses = rows.map(({ recipient }) => recipient)
+      const keyOf = (recipient: string) => suppressedAddress({ channel, recipient })
+      const [contactOf, suppressions] = await Promise.all([
+        contactsOf(read.contacts, workspace_id, addresses),
+        event === 'bounced' ? read.suppressions.of(workspace_id, addresses.map(keyOf)) : [],
+      ])
+      const bounced = new Set(
+        suppressions
+          .filter((one) => one.channel === channel && one.reason === 'bounce')
+          .filter(({ created_at }) => created_at > started_at)
+          .map((one) => one.address),
+      )
+      const recipients = rows.map(({ id: message_id, recipient }) => ({
+        message_id,
+        address: recipient,
+        contact_id: contactOf(recipient)?.id ?? null,
+        is_permanent: bounced.has(keyOf(recipient)),
+      }))
+      return { recipients, has_more: found.length > limit }
     },
     async update(identity, id, request, actor = SERVICE) {
       const row = await find(identity, id)

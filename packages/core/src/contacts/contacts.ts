@@ -110,8 +110,8 @@ export interface Contacts<F extends Form = 'given'> {
   ): Promise<{ contacts: Contact[]; total: number; next_after: string | null }>
   /** Returns a page of the tags that contacts have, in their order, and whether more tags follow (with `before`: precede). */
   tags(workspaceId: string, query: TagQuery): Promise<{ tags: ContactTag[]; has_more: boolean }>
-  /** Takes the tag from all contacts that have it, in steps. Returns their number. */
-  removeTag(workspaceId: string, tag: string): Promise<number>
+  /** Gives all contacts with the tag `by` in its place, or nothing, in steps. Returns their number. */
+  replaceTag(workspaceId: string, tag: string, by: string | null): Promise<number>
   /** The contact with this e-mail address. @throws SvcError `not_found`. */
   byEmail(workspaceId: string, email: string): Promise<Contact>
   /** One contact. @throws SvcError `not_found`, also for another workspace's contact. */
@@ -233,20 +233,22 @@ export function createContacts({ storage, runtime, quotas }: ContactParts): Cont
         has_more: found.length > limit,
       }
     },
-    async removeTag(workspaceId, tag) {
-      for (let removed = 0; ; ) {
+    async replaceTag(workspaceId, tag, by) {
+      if (by === tag) return 0
+      for (let replaced = 0; ; ) {
         const found = await storage.write(async ({ contacts }) => {
           await contacts.lock(workspaceId)
           const rows = await contacts.list(workspaceId, { tag }, { limit: TAG_STEP, offset: 0 })
           const updated_at = runtime.now()
           for (const row of rows) {
-            const tags = row.tags.filter((one) => one !== tag)
-            await contacts.update({ ...row, tags, updated_at })
+            const tags = new Set(row.tags.map((one) => (one === tag ? by : one)))
+            tags.delete(null)
+            await contacts.update({ ...row, tags: [...tags] as string[], updated_at })
           }
           return rows.length
         })
-        removed += found
-        if (found < TAG_STEP) return removed
+        replaced += found
+        if (found < TAG_STEP) return replaced
       }
     },
     async get(workspaceId, contactId) {

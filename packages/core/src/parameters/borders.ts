@@ -10,7 +10,11 @@ import { SvcError } from '../contract/errors.ts'
 import { httpUrl, phone, text } from '../contract/fields/fields.ts'
 import { LIMITS } from '../contract/limits.ts'
 import { spendingFilter, statementMonth } from '../contract/resources/billing.ts'
-import type { BroadcastStatus } from '../contract/resources/broadcasts.ts'
+import {
+  type BroadcastStatus,
+  type RecipientsQuery,
+  recipientsQuery,
+} from '../contract/resources/broadcasts.ts'
 import { CHANNELS, type Channel } from '../contract/resources/content.ts'
 import { emailBulk } from '../contract/resources/email-bulk.ts'
 import type { EventKind } from '../contract/resources/events.ts'
@@ -418,6 +422,7 @@ function broadcastBorders(api: Api['broadcasts']) {
       checked<Slice & { status?: BroadcastStatus }>('', z.object({ status, ...sliceFields })),
     ),
     get: takes(viewer(api.get), one),
+    recipients: takes(viewer(api.get), one, checked<RecipientsQuery>('', recipientsQuery)),
     update: takes(identity(api.update), one, body(api.update), actor),
     pause: takes(viewer(api.pause), one, actor),
     resume: takes(identity(api.resume), one, actor),
@@ -430,6 +435,7 @@ const fileBytes = (max: number) =>
     .custom<Uint8Array>((value) => value instanceof Uint8Array, 'bytes must be a Uint8Array')
     .refine(({ length }) => length <= max, `bytes must be at most ${max}`)
 
+const tagName = text(LIMITS.contact_tag_length)
 const tagText = z.string().max(LIMITS.contact_tag_length).optional()
 const tagPage = z
   .object({ limit: sliceFields.limit, after: tagText, before: tagText })
@@ -453,7 +459,11 @@ function contactBorders(api: Api['contacts']) {
     create: takes(workspaceId, body(api.create)),
     list: takes(workspaceId, filter, slice),
     tags: takes(workspaceId, checked<TagQuery>('', tagPage)),
-    removeTag: takes(workspaceId, checked<string>('tag', text(LIMITS.contact_tag_length))),
+    replaceTag: takes(
+      workspaceId,
+      checked<string>('tag', tagName),
+      checked<string | null>('by', tagName.nullable()),
+    ),
     byEmail: takes(workspaceId, checked<string>('email', z.string().max(LIMITS.email_length))),
     get: takes(workspaceId, contact),
     update: takes(workspaceId, contact, body(api.update)),

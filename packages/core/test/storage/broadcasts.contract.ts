@@ -514,6 +514,67 @@ export function broadcastsContract(open: OpenStorage): void {
     expect(results).toMatchObject({ queued: 1, unsubscribed: 1 })
   })
 
+  it('lists its recipients by what happened to them', async () => {
+    const { workspaceId, identity } = await stage(0)
+    const [good, full, gone, cross] = ['Good', 'full', 'gone', 'cross'].map(
+      (one) => `${one}@x.example`,
+    )
+    const mails = [good, full, gone, cross] as string[]
+    const contacts = mails.map((email, i) =>
+      contactOf(workspaceId, i, { phone: null, email, email_key: email.toLowerCase() }),
+    )
+    const suppress = (address: string, reason: 'bounce' | 'complaint' | 'opt_out') =>
+      bench.storage.write(({ suppressions }) =>
+        suppressions.add([
+          {
+            ...{ workspace_id: workspaceId, channel: 'email', address, reason },
+            created_at: bench.clock.now(),
+          },
+        ]),
+      )
+    await bench.storage.write((stores) => stores.contacts.insert(contacts))
+    const { broadcasts, run } = featureOn(bench.storage)
+    const id = await make(broadcasts, identity, { channel: 'email' })
+    await suppress('stranger@x.example', 'complaint')
+    await run()
+    bench.clock.advance(1_000)
+    const failed = { type: 'rejected', error_code: 'bounced', error_message: 'no' } as const
+    for (const message of await bench.claimMessages()) {
+      const isBounce = [full, gone].includes(message.recipient)
+      const status = message.recipient === good ? ({ status: 'delivered' } as const) : {}
+      const accepted = { provider_message_id: message.message_id, lookup_after_ms: null }
+      await settle(message, isBounce ? failed : { type: 'accepted', ...accepted, ...status })
+    }
+    await suppress(gone ?? '', 'bounce')
+    await suppress(cross ?? '', 'complaint')
+    await suppress(good?.toLowerCase() ?? '', 'opt_out')
+
+    type Query = Parameters<typeof broadcasts.recipients>[2]
+    const list = (event: Query['event'], more: Partial<Query> = {}) =>
+      broadcasts.recipients(workspaceId, id, { event, limit: 10, ...more })
+    const addresses = async (event: Query['event'], more: Partial<Query> = {}) =>
+      (await list(event, more)).recipients.map(({ address }) => address)
+    expect(await addresses('sent')).toEqual([cross, good])
+    expect(await addresses('delivered')).toEqual([good])
+    expect(await addresses('complained')).toEqual([cross])
+    expect(await addresses('unsubscribed')).toEqual([good])
+    expect((await list('bounced')).recipients).toMatchObject([
+      { address: gone, contact_id: contacts[2]?.id, is_permanent: true },
+      { address: full, contact_id: contacts[1]?.id, is_permanent: false },
+    ])
+    expect(await addresses('bounced', { is_permanent: true })).toEqual([gone])
+    expect(await addresses('bounced', { is_permanent: false })).toEqual([full])
+    expect(await addresses('sent', { address: 'good@X.example' })).toEqual([good])
+    expect(await list('sent', { limit: 1 })).toMatchObject({ has_more: true })
+    expect(await list('sent', { limit: 2 })).toMatchObject({ has_more: false })
+    const [last] = (await list('sent')).recipients
+    expect(await addresses('sent', { after: last?.message_id })).toEqual([good])
+    const stranger = await bench.workspace()
+    await expect(broadcasts.recipients(stranger, id, { event: 'sent', limit: 10 })).rejects.toThrow(
+      'Broadcast not found',
+    )
+  })
+
   it('leaves out a contact whose message is not possible', async () => {
     const { workspaceId, identity, templates } = await stage(2)
     await templates.update(workspaceId, 'news', {

@@ -16,6 +16,8 @@ beforeAll(async () => {
 
 const clientOf = (apiKey: string) => new Resend(apiKey, { baseUrl: `${world().url}/compat/resend` })
 
+const UNKNOWN = '019a9c60-4f20-7e52-9c73-5b2e8f3d4a03'
+
 const LETTER = {
   from: 'Acme <news@acme.example>',
   subject: 'News for {{{FIRST_NAME|you}}}',
@@ -98,6 +100,92 @@ describe('a broadcast', () => {
     expect(nameless.content.subject).toBe('May, you')
     expect(await sentTo('other@example.com')).toEqual([])
     expect(await sentTo('left@example.com')).toEqual([])
+  })
+
+  it('lists its recipients by event, without opens and clicks', async () => {
+    const own = await world().signup({ credits: 100 })
+    const client = clientOf((await world().key(own)).key)
+    const segments = [{ id: 'all' }]
+    const addresses = [
+      'Asha@example.com',
+      'bounced@sandbox.svc',
+      'juma@example.com',
+      'lea@x.example',
+    ]
+    const contacts = new Map<string, string>()
+    for (const email of addresses) {
+      const made = client.contacts.create({
+        email,
+        segments,
+        unsubscribed: email === 'lea@x.example',
+      })
+      contacts.set(email, await idOf(made))
+    }
+    const [asha = '', bounced = '', juma = ''] = addresses
+    const id = await idOf(client.broadcasts.create({ ...LETTER, segmentId: 'all' }))
+    const page = async (type: string, options: object = {}) => {
+      const { data, error } = await client.broadcasts.recipients(id, { type, ...options } as never)
+      expect(error, type).toBeNull()
+      return data
+    }
+    expect(await page('sent')).toStrictEqual({ object: 'list', has_more: false, data: [] })
+    await client.broadcasts.send(id)
+    await passTime()
+    await passTime()
+    await client.contacts.update({ email: juma, unsubscribed: true })
+
+    const emails = async (type: string, options: object = {}) =>
+      (await page(type, options))?.data.map(({ email }) => email)
+    expect(await emails('sent')).toEqual([juma, bounced, asha])
+    expect(await emails('delivered')).toEqual([juma, asha])
+    expect(await emails('unsubscribed')).toEqual([juma])
+    expect(await emails('complained')).toEqual([])
+    expect(await emails('sent', { email: 'ASHA@example.com' })).toEqual([asha])
+    expect(await emails('delivered', { email: bounced })).toEqual([])
+    const { data: failed } = (await page('bounced')) ?? { data: [] }
+    expect(failed).toStrictEqual([
+      {
+        ...{ id: expect.any(String), contact_id: contacts.get(bounced), email: bounced },
+        // The sandbox's bounce suppresses nothing.
+        bounce_type: 'undetermined',
+      },
+    ])
+    expect(await page('bounced', { bounceType: 'undetermined' })).toMatchObject({ data: failed })
+    for (const bounceType of ['permanent', 'transient']) {
+      expect((await page('bounced', { bounceType }))?.data, bounceType).toEqual([])
+    }
+
+    const [first] = (await page('sent', { limit: 1 }))?.data ?? []
+    expect(await page('sent', { limit: 1 })).toMatchObject({ has_more: true })
+    expect(await emails('sent', { limit: 1, after: first?.id })).toEqual([bounced])
+    const oldest = (await page('sent'))?.data[2]?.id
+    expect(await emails('sent', { limit: 1, before: oldest })).toEqual([bounced])
+    expect(await page('sent', { limit: 2, before: oldest })).toMatchObject({ has_more: false })
+
+    const refused = { statusCode: 422, name: 'validation_error' }
+    for (const type of ['opened', 'clicked', 'suppressed'] as const) {
+      const { error } = await client.broadcasts.recipients(id, { type })
+      expect(error, type).toMatchObject(refused)
+    }
+    expect((await client.broadcasts.clickedLinks(id)).error).toMatchObject({
+      ...refused,
+      message: 'This service does not record clicks.',
+    })
+    for (const options of [
+      { type: 'x' },
+      {},
+      { type: 'sent', bounceType: 'permanent' },
+      { type: 'sent', limit: 0 },
+      { type: 'sent', after: oldest, before: oldest },
+    ]) {
+      const { error } = await client.broadcasts.recipients(id, options as never)
+      expect(error, JSON.stringify(options)).toMatchObject(refused)
+    }
+    const other = await client.broadcasts.recipients(UNKNOWN, { type: 'sent' })
+    expect(other.error).toMatchObject({ statusCode: 404 })
+    const stranger = await resend.broadcasts.recipients(id, { type: 'sent' })
+    expect(stranger.error).toMatchObject({ statusCode: 404 })
+    expect((await resend.broadcasts.clickedLinks(id)).error).toMatchObject({ statusCode: 404 })
   })
 
   it('is sent at its creation or at a time, and canceled back to a draft', async () => {
@@ -255,6 +343,37 @@ describe('a segment', () => {
     // The contacts stay.
     expect((await own.contacts.list()).data?.data).toHaveLength(2)
     expect((await own.contacts.segments.list({ email })).data?.data).toEqual([])
+  })
+
+  it('gets another name and id, which its contacts have then', async () => {
+    const account = await world().signup({ credits: 10 })
+    const own = clientOf((await world().key(account)).key)
+    const [asha, juma] = ['asha@example.com', 'juma@example.com']
+    await own.contacts.create({ email: asha, segments: [{ id: 'old' }, { id: 'kept' }] })
+    await own.contacts.create({ email: juma, segments: [{ id: 'old' }, { id: 'new' }] })
+    expect((await own.segments.update('old', { name: 'new' })).data).toStrictEqual({
+      ...{ object: 'segment', id: 'new' },
+    })
+    const ids = async (email: string) =>
+      (await own.contacts.segments.list({ email })).data?.data.map(({ id }) => id)
+    expect([await ids(asha), await ids(juma)]).toEqual([['kept', 'new'], ['new']])
+    expect((await own.segments.update('old', { name: 'x' })).error).toMatchObject({
+      ...{ statusCode: 404, name: 'not_found' },
+    })
+    expect((await own.segments.update('new', { name: 'a/b' })).error).toMatchObject({
+      ...{ statusCode: 422, name: 'validation_error' },
+    })
+
+    // A draft would have no audience.
+    const draft = await idOf(own.broadcasts.create({ ...LETTER, segmentId: 'new' }))
+    expect((await own.segments.update('new', { name: 'newer' })).error).toMatchObject({
+      ...{ statusCode: 403, message: expect.stringContaining('broadcast that is not finished') },
+    })
+    expect((await own.segments.update('new', { name: 'new' })).error).toBeNull()
+    expect(await ids(asha)).toEqual(['kept', 'new'])
+    await own.broadcasts.remove(draft)
+    expect((await own.segments.update('new', { name: 'newer' })).data?.id).toBe('newer')
+    expect(await ids(asha)).toEqual(['kept', 'newer'])
   })
 
   it('of many contacts loses all of them, and only this tag', async () => {

@@ -393,3 +393,31 @@ export const broadcasts = {
       'Also after it is finished. Its queued messages fail as `canceled` and are refunded, within some seconds.',
   }),
 } as const
+
+/** What happened to a recipient of a broadcast. */
+export const RECIPIENT_EVENTS = [
+  'sent',
+  'delivered',
+  'bounced',
+  'complained',
+  'unsubscribed',
+] as const
+
+/** What selects recipients of a broadcast. */
+export const recipientsQuery = z
+  .object({
+    event: z.enum(RECIPIENT_EVENTS),
+    address: text(LIMITS.email_length).optional(),
+    /** Of bounces, only those that suppressed the address, or only the others. */
+    is_permanent: z.boolean().optional(),
+    limit: z.int().min(1).max(LIMITS.page_size_max),
+    /** Only recipients whose messages are older, or newer, than this one. */
+    after: uuid.optional(),
+    before: uuid.optional(),
+  })
+  .refine(({ after, before }) => after === undefined || before === undefined, {
+    error: 'Give one of after and before',
+  })
+
+/** What selects recipients of a broadcast. */
+export type RecipientsQuery = z.output<typeof recipientsQuery>

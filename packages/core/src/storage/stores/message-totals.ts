@@ -1,4 +1,5 @@
 import { and, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm'
+import type { SuppressionReason } from '../../contract/outside/provider.ts'
 import type { Channel } from '../../contract/resources/messages.ts'
 import type { Db } from '../../rows/dialect.ts'
 import type { CountedStatus } from '../../rows/messages.ts'
@@ -30,12 +31,24 @@ export interface MessageFilter {
   /** The name or the value of a tag. */
   tag?: string | undefined
   template?: string | undefined
+  /** Only messages that a provider took, or that were delivered, whatever happened to them later. */
+  reached?: 'sent' | 'delivered' | undefined
+  /** Only messages whose recipients are suppressed so. */
+  suppressed?: SuppressedSince | undefined
   /** Only messages of test keys: the cost does not depend on the number of live messages. */
   livemode?: false | undefined
   /** Only messages older than this one. */
   before_id?: string | undefined
   /** Only messages newer than this one: of these, the oldest. Not with `before_id`. */
   newer_than?: string | undefined
+}
+
+/** Whether the recipient of a message was suppressed after a time for a reason, or was not. */
+export interface SuppressedSince {
+  channel: Channel
+  reason: SuppressionReason
+  since: Date
+  is: boolean
 }
 
 type Row = Tables['message_counts']['$inferSelect']

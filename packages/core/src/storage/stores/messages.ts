@@ -7,6 +7,7 @@ import {
   gt,
   gte,
   inArray,
+  isNotNull,
   lt,
   lte,
   or,
@@ -34,6 +35,7 @@ import {
   kindsAmong,
   type MessageFilter,
   messageTotals,
+  type SuppressedSince,
   totalOf,
 } from './message-totals.ts'
 import { filledUp, includesIn, positionIn, removeOldest, type StoreDialect } from './queries.ts'
@@ -86,7 +88,13 @@ const CHANGED_MEANWHILE_MAX = 100
 
 export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
   const { locked } = dialect
-  const { messages: t, message_attempts: attempts, message_events: events, bulks } = tables
+  const {
+    messages: t,
+    message_attempts: attempts,
+    message_events: events,
+    bulks,
+    suppressions,
+  } = tables
   const { idempotency_keys: answers } = tables
 
   const totals = messageTotals(db, tables)
@@ -143,6 +151,17 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
     return { ...filter, indexed: await index.find(workspaceId, recipient) }
   }
 
+  function isSuppressed(workspaceId: string, { channel, reason, since, is }: SuppressedSince): SQL {
+    const some = and(
+      eq(suppressions.workspace_id, workspaceId),
+      eq(suppressions.channel, channel),
+      eq(suppressions.reason, reason),
+      gt(suppressions.created_at, since),
+    )
+    const addresses = db.select({ address: suppressions.address }).from(suppressions).where(some)
+    return sql`(lower(${t.recipient}) in (${addresses})) = ${is ? sql`true` : sql`false`}`
+  }
+
   function matching(workspaceId: string, { ids, ...filter }: BoundedFilter) {
     const { bulk_id, broadcast_id, recipient, sender, template } = filter
     const { error_code, api_key_id, tag } = filter
@@ -158,6 +177,8 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
       sender ? eq(t.sender, sender) : undefined,
       api_key_id ? eq(t.api_key_id, api_key_id) : undefined,
       tag ? includesIn(sql`cast(${t.tags} as text)`, JSON.stringify(tag), t.id) : undefined,
+      filter.reached && isNotNull(filter.reached === 'sent' ? t.sent_at : t.delivered_at),
+      filter.suppressed && isSuppressed(workspaceId, filter.suppressed),
       filter.livemode === false ? isTest : undefined,
     )
     // `is true` keeps SQLite from the indexes by kind: it would read them to their end, and a row for each entry.

@@ -8,6 +8,8 @@ import {
   endpoint,
   invalid,
   LIMITS,
+  RECIPIENT_EVENTS,
+  type RecipientsQuery,
   SvcError,
 } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
@@ -46,6 +48,29 @@ const fields = {
   topic_id: optional(z.never({ error: 'The `topic_id` field is not supported.' })),
 }
 
+/** Resend's events that this service does not record, or not by recipient, with the reason. */
+const UNKNOWN_EVENTS: Record<string, string> = {
+  opened: 'This service does not record opens.',
+  clicked: 'This service does not record clicks.',
+  suppressed:
+    'Suppressed contacts get no e-mail, and only their number is recorded: it is `counts.suppressed` of `GET /api/v1/broadcasts/:id`.',
+}
+
+const EVENTS_TEXT = `The \`type\` must be one of ${RECIPIENT_EVENTS.join(', ')}.`
+const BOUNCES_TEXT =
+  'The `bounce_type` must be permanent, transient or undetermined, and needs the `type` bounced.'
+
+const recipientQuery = listQuery
+  .safeExtend({
+    type: z.enum([...RECIPIENT_EVENTS, 'opened', 'clicked', 'suppressed'], EVENTS_TEXT),
+    email: optional(text.max(LIMITS.email_length)),
+    bounce_type: optional(z.enum(['permanent', 'transient', 'undetermined'], BOUNCES_TEXT)),
+  })
+  .refine(({ type, bounce_type }) => bounce_type === undefined || type === 'bounced', {
+    path: ['bounce_type'],
+    error: BOUNCES_TEXT,
+  })
+
 type Fields = z.output<z.ZodObject<typeof fields>>
 
 /** The endpoints for broadcasts. Source: https://resend.com/docs/api-reference/broadcasts */
@@ -76,6 +101,22 @@ export const broadcastEndpoints = {
     method: 'GET',
     path: `${ROOT}/broadcasts/:id`,
     summary: 'Get a broadcast',
+  }),
+  recipients: endpoint({
+    ...reading,
+    ...one,
+    method: 'GET',
+    path: `${ROOT}/broadcasts/:id/recipients`,
+    query: recipientQuery,
+    summary: 'List the recipients of a broadcast with one event',
+  }),
+  clicked_links: endpoint({
+    ...reading,
+    ...one,
+    method: 'GET',
+    path: `${ROOT}/broadcasts/:id/clicked-links`,
+    query: listQuery,
+    summary: 'Refuse the list of clicked links, which this service does not record',
   }),
   update: endpoint({
     ...sending,
@@ -234,6 +275,28 @@ export function broadcastHandlers({
         from: found.from === null ? mail.from : `${found.from} <${mail.from}>`,
         topic_id: null,
       }
+    },
+    async recipients({ viewer, params, query: { type, bounce_type, email, ...page } }) {
+      const { id } = await find(viewer, params.id)
+      const reason = UNKNOWN_EVENTS[type]
+      if (reason !== undefined) throw invalid('type', reason)
+      // A bounce that does not suppress the address may be transient or not: the service does not know it.
+      if (bounce_type === 'transient') return { object: 'list', has_more: false, data: [] }
+      const { recipients, has_more } = await broadcasts.recipients(viewer, id, {
+        event: type as RecipientsQuery['event'],
+        address: email,
+        ...(bounce_type && { is_permanent: bounce_type === 'permanent' }),
+        ...page,
+      })
+      const data = recipients.map(({ message_id, contact_id, address, is_permanent }) => ({
+        ...{ id: message_id, contact_id, email: address },
+        ...(type === 'bounced' && { bounce_type: is_permanent ? 'permanent' : 'undetermined' }),
+      }))
+      return { object: 'list', has_more, data }
+    },
+    async clicked_links({ viewer, params }) {
+      await find(viewer, params.id)
+      throw invalid('id', UNKNOWN_EVENTS.clicked as string)
     },
     async update({ workspace_id, identity, viewer, params, body, actor }) {
       const before = await find(viewer, params.id)

@@ -21,8 +21,13 @@ const one = {
 const PLAIN = /^(?!\.{1,2}$)[^/?#%\\\p{Cc}]+$/u
 const NAME_TEXT = `The \`name\` must be 1 to ${LIMITS.contact_tag_length} characters without / ? # % and \\, because it is the id.`
 
-/** Contacts that lose their tag in one request: it takes some seconds. */
-const REMOVED_MAX = 10_000
+const name = z.string().max(LIMITS.contact_tag_length, NAME_TEXT).regex(PLAIN, NAME_TEXT)
+
+/** Contacts whose tag one request changes: it takes some seconds. */
+const CHANGED_MAX = 10_000
+
+/** Broadcasts that still need the contacts of their segment. */
+const OPEN = ['draft', 'scheduled', 'running', 'paused'] as const
 
 /** The id before that of the oldest contact. */
 const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'
@@ -34,9 +39,7 @@ export const segmentEndpoints = {
     method: 'POST',
     path: `${ROOT}/segments`,
     also_at: `${ROOT}/audiences`,
-    body: z.strictObject({
-      name: z.string().max(LIMITS.contact_tag_length, NAME_TEXT).regex(PLAIN, NAME_TEXT),
-    }),
+    body: z.strictObject({ name }),
     summary: 'Return the id of a segment, which contacts can be in',
   }),
   list: endpoint({
@@ -55,6 +58,14 @@ export const segmentEndpoints = {
     also_at: `${ROOT}/audiences/:audience`,
     summary: 'Get a segment that contacts are in',
   }),
+  update: endpoint({
+    ...access,
+    ...one,
+    method: 'PATCH',
+    path: `${ROOT}/segments/:audience`,
+    body: z.strictObject({ name }),
+    summary: 'Give a segment another name, and with it another id',
+  }),
   remove: endpoint({
     ...access,
     ...one,
@@ -69,7 +80,35 @@ type Contacts = DecodedCore['contacts']
 
 export function segmentHandlers({
   contacts,
-}: Pick<DecodedCore, 'contacts'>): Handlers<typeof segmentEndpoints> {
+  broadcasts,
+}: Pick<DecodedCore, 'contacts' | 'broadcasts'>): Handlers<typeof segmentEndpoints> {
+  async function assertChangeable(workspaceId: string, id: string): Promise<void> {
+    const page = { limit: 1, offset: 0 }
+    const { total } = await contacts.list(workspaceId, { tag: id }, page)
+    if (total === 0) throw new SvcError('not_found', one.not_found)
+    if (total > CHANGED_MAX) {
+      throw invalid(
+        'id',
+        `The segment has ${total} contacts: one request changes at most ${CHANGED_MAX}. Change some with the API first.`,
+      )
+    }
+  }
+
+  /** Whether a broadcast that is not finished names the tag, of this door or of the API. */
+  async function isInUse(workspaceId: string, tag: string): Promise<boolean> {
+    for (const status of OPEN) {
+      // A workspace has at most as many open ones as one page.
+      const slice = { limit: LIMITS.broadcasts_open, offset: 0, status }
+      const { broadcasts: open } = await broadcasts.list(workspaceId, slice)
+      const names = open.flatMap(({ audience: { tags = [], exclude_tags = [] } }) => [
+        ...tags,
+        ...exclude_tags,
+      ])
+      if (names.includes(tag)) return true
+    }
+    return false
+  }
+
   return {
     // A tag exists as soon as a contact has it.
     create: ({ body: { name } }) => ({ object: 'segment', id: name, name }),
@@ -82,17 +121,20 @@ export function segmentHandlers({
       if (!found) throw new SvcError('not_found', one.not_found)
       return { object: 'segment', ...found }
     },
-    async remove({ workspace_id, params: { audience: id } }) {
-      const page = { limit: 1, offset: 0 }
-      const { total } = await contacts.list(workspace_id, { tag: id }, page)
-      if (total === 0) throw new SvcError('not_found', one.not_found)
-      if (total > REMOVED_MAX) {
-        throw invalid(
-          'id',
-          `The segment has ${total} contacts: at most ${REMOVED_MAX} are removed from one. Change some with the API first.`,
+    async update({ workspace_id, params: { audience: id }, body: { name: to } }) {
+      await assertChangeable(workspace_id, id)
+      if (to !== id && (await isInUse(workspace_id, id))) {
+        throw new SvcError(
+          'forbidden',
+          'A broadcast that is not finished names the segment: its id follows from the name, and cannot change now.',
         )
       }
-      await contacts.removeTag(workspace_id, id)
+      await contacts.replaceTag(workspace_id, id, to)
+      return { object: 'segment', id: to }
+    },
+    async remove({ workspace_id, params: { audience: id } }) {
+      await assertChangeable(workspace_id, id)
+      await contacts.replaceTag(workspace_id, id, null)
       return { object: 'segment', id, deleted: true }
     },
   }
