@@ -1,3 +1,4 @@
+import { enablePartitions } from '../../packages/core/src/maintenance/partitions/partitions.ts'
 import { startChild } from '../stage/child.ts'
 import { openWritable, type Query, queryFile } from '../stage/database.ts'
 import { startPostgres } from '../stage/postgres.ts'
@@ -11,6 +12,11 @@ import type { LoadHandlers } from './processes/load.ts'
 const MESSAGES = 300_000
 const MESSAGES_QUICK = 60_000
 const KEPT_DAYS = 60
+
+/** Messages of 90 days, of which a month is removed at once. */
+const OF_MONTHS = 900_000
+const OF_MONTHS_QUICK = 180_000
+const DAY_MS = 86_400_000
 
 /** Far below the limit of accepting: the figure is about waiting, not about capacity. */
 const PER_S = 100
@@ -30,7 +36,7 @@ interface Side {
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   return onStage((stage) =>
-    measure(stage, 'removal', quick, async (total, env) => {
+    measure(stage, { name: 'removal', total: totalOf(quick) }, async (total, env) => {
       const first = await startService(stage, 'first', { dispatch: true })
       await prepare(first, (file) => fillSqlite(file, total))
       const database = openWritable(first.database)
@@ -48,9 +54,36 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
 /** The same on PostgreSQL. */
 export async function runPostgres({ quick }: BenchOptions): Promise<Figure[]> {
   return onStage((stage) =>
-    measure(stage, 'PostgreSQL, removal', quick, async (total, env) => {
+    measure(stage, { name: 'PostgreSQL, removal', total: totalOf(quick) }, async (total, env) => {
       const { url, query } = await startPostgres({ stage })
       const first = await startService(stage, 'first', { dispatch: true, database_url: url })
+      await prepare(first, () => fillPostgres(url, total))
+      await query(DEBITS)
+      await query('vacuum analyze ledger_entries')
+      const { key } = first
+      await first.stop()
+      return { service: await startAgain(stage, { key, database_url: url, env }), query }
+    }),
+  )
+}
+
+const totalOf = (quick: boolean) => (quick ? MESSAGES_QUICK : MESSAGES)
+
+/** The same on PostgreSQL with partitions by month, of which the oldest one is removed at once. */
+export async function runMonths({ quick }: BenchOptions): Promise<Figure[]> {
+  const now = new Date()
+  // The first partition has 14 to 45 of the 90 days.
+  const near = new Date(now.getTime() - 45 * DAY_MS)
+  const monthOf = (after: number) =>
+    new Date(Date.UTC(near.getUTCFullYear(), near.getUTCMonth() + after, 1))
+  const kept_days = Math.floor((now.getTime() - monthOf(0).getTime()) / DAY_MS)
+  const total = quick ? OF_MONTHS_QUICK : OF_MONTHS
+  const what = { name: 'PostgreSQL, removal of a month', total, kept_days, isShort: true }
+  return onStage((stage) =>
+    measure(stage, what, async (total, env) => {
+      const { url, query } = await startPostgres({ stage })
+      const first = await startService(stage, 'first', { dispatch: true, database_url: url })
+      await enablePartitions(url, { now: monthOf(-2), ahead: 6 })
       await prepare(first, () => fillPostgres(url, total))
       await query(DEBITS)
       await query('vacuum analyze ledger_entries')
@@ -73,13 +106,22 @@ function startAgain(stage: Stage, options: Omit<ServiceOptions, 'dispatch'>): Pr
 
 async function measure(
   stage: Stage,
-  name: string,
-  quick: boolean,
+  {
+    name,
+    total,
+    kept_days = KEPT_DAYS,
+    isShort = false,
+  }: {
+    name: string
+    total: number
+    kept_days?: number
+    /** Whether the removal is shorter than a round. */
+    isShort?: boolean
+  },
   open: (total: number, env: Record<string, string>) => Promise<Side>,
 ): Promise<Figure[]> {
-  const total = quick ? MESSAGES_QUICK : MESSAGES
   const load = startChild<LoadHandlers>(stage, 'bench/processes/load.ts')
-  const { service, query } = await open(total, { SVC_HISTORY_DAYS: String(KEPT_DAYS) })
+  const { service, query } = await open(total, { SVC_HISTORY_DAYS: String(kept_days) })
   const { url, key } = service
   const round = async () => {
     return (await load.request('pace', { url, key, per_s: PER_S, ms: ROUND_MS })).p99_ms
@@ -108,10 +150,13 @@ async function measure(
   while (isRemoving && rounds.beside.length < ROUNDS_BESIDE_MAX) {
     const p99_ms = await round()
     // A round that the removal does not last for is none beside it.
-    if (isRemoving) rounds.beside.push(p99_ms)
+    if (isRemoving || isShort) rounds.beside.push(p99_ms)
   }
   await removing
   const seconds = (performance.now() - from) / 1_000
+  const [{ removed }] = (await query<{ removed: number | string }>(
+    'select sum(messages) as removed from removed_history',
+  )) as [{ removed: number | string }]
   for (let i = 0; i < ROUNDS; i++) rounds.without.push(await round())
   const [{ n }] = (await query<{ n: number | string }>(
     `select count(*) as n from messages where id < (select last_id from removed_history)`,
@@ -122,7 +167,7 @@ async function measure(
       value: median(rounds.beside) / median(rounds.without),
       unit: 'times',
       note: `${count(median(rounds.beside))} against ${count(median(rounds.without))} ms`,
-      raw: `${PER_S} sends/s; a third of ${count(total)} messages in ${count(seconds)} s, ${n} of them kept; rounds ${rounds.beside.map(count).join(' ')} ms, without ${rounds.without.map(count).join(' ')} ms`,
+      raw: `${PER_S} sends/s; ${removed} of ${count(total)} messages in ${count(seconds)} s, ${n} of them kept; rounds ${rounds.beside.map(count).join(' ')} ms, without ${rounds.without.map(count).join(' ')} ms`,
     },
   ]
 }

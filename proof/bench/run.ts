@@ -25,6 +25,7 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   'broadcast-waiting': async () => (await import('./broadcast-waiting.ts')).run,
   removal: async () => (await import('./removal.ts')).run,
   'postgres-removal': async () => (await import('./removal.ts')).runPostgres,
+  'postgres-removal-month': async () => (await import('./removal.ts')).runMonths,
   backup: async () => (await import('./backup.ts')).run,
   'ledger-verify': async () => (await import('./ledger-verify.ts')).run,
   lists: async () => (await import('./lists.ts')).run,

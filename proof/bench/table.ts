@@ -172,6 +172,9 @@ const LINES: Record<string, Columns[]> = {
     ['p99 of sends beside a removal of history : none', /^removal, p99/, 'times', 1.5, 1.2],
   ],
   'postgres-removal': [['the same, PostgreSQL', /^PostgreSQL, removal, p99/, 'times', 1.5, 1.2]],
+  'postgres-removal-month': [
+    ['the same, a month at once', /^PostgreSQL, removal of a month, p99/, 'times', 1.5, 1.2],
+  ],
   'send-cpu': [['svc send, CPU above node -e 0', 'svc send, CPU above node -e 0', 'ms', 150, 100]],
   steady: [
     [

@@ -3,7 +3,7 @@ import { idFloor, type Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type { HistoryPage } from '../storage/ports/stores.ts'
 import type { Retention } from './retention.ts'
-import { assertDays } from './retention.ts'
+import { assertDays, RETENTION_DAYS_MIN } from './retention.ts'
 
 const DAY_MS = 24 * 60 * 60_000
 
@@ -22,6 +22,15 @@ const PAGES_MAX = 1_000
 /** The time from a walk through the whole history to the next one. */
 const EVERY_MS = 60 * 60_000
 
+/**
+ * Where a month is removed at once, its rows wait for that: at most for the length of the month and as long again, in which unfinished
+ * rows can end.
+ */
+const WAIT_MS = 62 * DAY_MS
+
+/** After this time without a change, nothing of a month is in motion. */
+const QUIET_MS = RETENTION_DAYS_MIN * DAY_MS
+
 /** The number of workspaces that one query reads. */
 const WORKSPACES = 100
 
@@ -29,8 +38,9 @@ const WORKSPACES = 100
 const NO_WORKSPACE = ''
 
 /**
- * Removes finished history that is older than `days` and unchanged for as long, oldest first: deliveries, events, bulks,
- * messages and received messages. A partition that is empty then is dropped. Ledger entries and everything that is not finished stay. The rows themselves are the
+ * Removes finished history that is older than `days` and unchanged for as long, oldest first: bulks, deliveries, events,
+ * messages and received messages. Where the histories have partitions, each month is removed at once if it is finished. A partition that is
+ * empty then is dropped. Ledger entries and everything that is not finished stay. The rows themselves are the
  * progress, so that a crash between two steps leaves nothing to repair.
  * @throws RangeError unless `days` is a whole number from `RETENTION_DAYS_MIN` to `RETENTION_DAYS_MAX`.
  */
@@ -47,6 +57,8 @@ export function createHistoryRetention({
   let done_at: Date | null = null
   /** Where the walk that was interrupted goes on, behind rows that must stay. */
   let places = new Map<string, string>()
+  /** Whether rows wait for the removal of their month; null before the months of this walk were looked at. */
+  let waits: boolean | null = null
 
   return {
     async apply(isStopping) {
@@ -58,8 +70,8 @@ export function createHistoryRetention({
       let pages = 0
       const mayContinue = () => !isStopping() && pages < PAGES_MAX
       /** Goes through the rows of one kind; returns whether it reached their end. */
-      const walk = async (name: string, limit: number, step: Step): Promise<boolean> => {
-        const before_id = idFloor(until)
+      const walk = async ({ name, limit, step, before }: Walk): Promise<boolean> => {
+        const before_id = idFloor(before)
         for (let after_id = places.get(name) ?? ''; mayContinue(); ) {
           const ids = await step({ after_id, before_id, limit })
           const last = ids.at(-1)
@@ -72,9 +84,17 @@ export function createHistoryRetention({
         }
         return false
       }
+      const parts = { storage, until, now }
       for await (const workspaceId of workspaceIds(storage)) {
-        for (const [name, limit, step] of await stepsOf(storage, workspaceId, { until, now })) {
-          if (!(await walk(`${workspaceId} ${name}`, limit, step))) return
+        if (workspaceId === NO_WORKSPACE) continue
+        if (!(await walk(bulksOf(parts, workspaceId)))) return
+      }
+      const quiet_since = new Date(now.getTime() - QUIET_MS)
+      waits ??= (await storage.removeMonths?.({ until, quiet_since, at: now, isStopping })) ?? false
+      const before = new Date(until.getTime() - (waits ? WAIT_MS : 0))
+      for await (const workspaceId of workspaceIds(storage)) {
+        for (const each of await walksOf(parts, workspaceId, before)) {
+          if (!(await walk(each))) return
         }
       }
       while (mayContinue()) {
@@ -86,13 +106,33 @@ export function createHistoryRetention({
       if (!mayContinue()) return
       await storage.dropPartitions?.(until)
       places = new Map()
+      waits = null
       done_at = now
     },
   }
 }
 
+/** The way through the rows of one kind, oldest first. */
+interface Walk {
+  /** Unique among all walks. */
+  name: string
+  /** The number of rows of a page. */
+  limit: number
+  /** Rows with ids of this time and later stay. */
+  before: Date
+  step: Step
+}
+
 /** Removes what is finished of one page; returns the ids of the page. */
 type Step = (page: HistoryPage) => Promise<string[]>
+
+/** What the walks of a call have in common. */
+interface Parts {
+  storage: Storage
+  /** Only what is unchanged since is removed. */
+  until: Date
+  now: Date
+}
 
 async function* workspaceIds({ read }: Pick<Storage, 'read'>): AsyncGenerator<string> {
   yield NO_WORKSPACE
@@ -104,12 +144,30 @@ async function* workspaceIds({ read }: Pick<Storage, 'read'>): AsyncGenerator<st
   }
 }
 
-/** The walks through one workspace, in their order: what refers to other rows goes first. */
-async function stepsOf(
-  { read, write }: Storage,
+/** The walk through the bulks of one workspace. Their messages can go then. */
+function bulksOf({ storage: { read, write }, until, now }: Parts, workspaceId: string): Walk {
+  const step: Step = async (page) => {
+    const found = await read.history.bulks(workspaceId, page, until)
+    for (const { id } of found.filter(({ is_finished }) => is_finished)) {
+      const some = { limit: STEP_ROWS, at: now }
+      while (await write(({ history }) => history.removeBulk(workspaceId, id, some))) {
+        await pause(PAUSE_MS)
+      }
+    }
+    return found.map(({ id }) => id)
+  }
+  return { name: `${workspaceId} bulks`, limit: BULKS, before: until, step }
+}
+
+/** The other walks through one workspace, in their order: what refers to other rows goes first. */
+async function walksOf(
+  { storage: { read, write }, until, now }: Parts,
   workspaceId: string,
-  { until, now }: { until: Date; now: Date },
-): Promise<[string, number, Step][]> {
+  before: Date,
+): Promise<Walk[]> {
+  const walk = (name: string, step: Step, end = before): Walk => {
+    return { name: `${workspaceId} ${name}`, limit: STEP_ROWS, before: end, step }
+  }
   /** Reads a page, and writes only if it has rows. */
   const pageBy =
     (
@@ -125,39 +183,29 @@ async function stepsOf(
     (page) => read.history.ids(workspaceId, 'received_messages', page),
     (ids) => write(({ history }) => history.removeReceived(workspaceId, ids)),
   )
-  if (workspaceId === NO_WORKSPACE) return [['received', STEP_ROWS, received]]
+  if (workspaceId === NO_WORKSPACE) return [walk('received', received, until)]
   const webhooks = await read.history.webhooks(workspaceId)
-  const deliveries = webhooks.map((id): [string, number, Step] => [
-    `deliveries ${id}`,
-    STEP_ROWS,
-    pageBy(
-      (page) => read.history.deliveries(workspaceId, id, page),
-      (ids) => write(({ history }) => history.removeDeliveries(workspaceId, id, ids, until)),
+  const deliveries = webhooks.map((id) =>
+    walk(
+      `deliveries ${id}`,
+      pageBy(
+        (page) => read.history.deliveries(workspaceId, id, page),
+        (ids) => write(({ history }) => history.removeDeliveries(workspaceId, id, ids, until)),
+      ),
     ),
-  ])
+  )
   const events = pageBy(
     (page) => read.history.ids(workspaceId, 'events', page),
     (ids) => write(({ history }) => history.removeEvents(workspaceId, ids)),
   )
-  const bulks: Step = async (page) => {
-    const found = await read.history.bulks(workspaceId, page, until)
-    for (const { id } of found.filter(({ is_finished }) => is_finished)) {
-      const some = { limit: STEP_ROWS, at: now }
-      while (await write(({ history }) => history.removeBulk(workspaceId, id, some))) {
-        await pause(PAUSE_MS)
-      }
-    }
-    return found.map(({ id }) => id)
-  }
   const messages = pageBy(
     (page) => read.history.ids(workspaceId, 'messages', page),
     (ids) => write(({ history }) => history.removeMessages(workspaceId, ids, { until, at: now })),
   )
   return [
     ...deliveries,
-    ['events', STEP_ROWS, events],
-    ['bulks', BULKS, bulks],
-    ['messages', STEP_ROWS, messages],
-    ['received', STEP_ROWS, received],
+    walk('events', events),
+    walk('messages', messages),
+    walk('received', received, until),
   ]
 }

@@ -105,13 +105,16 @@ export function createWebhookDeliveries({
     return visibleWebhook(view, await read.byId(view.workspace_id, webhookId))
   }
 
-  /** The erased events, which are not sent again. */
+  /** The events that are erased or removed, and not sent again. */
   async function erasedAmong(
     workspaceId: string,
     eventIds: readonly string[],
   ): Promise<ReadonlySet<string>> {
-    const bodies = await read.eventBodies(workspaceId, [...new Set(eventIds)])
-    return new Set(bodies.filter(({ body }) => isErasedBody(body)).map(({ id }) => id))
+    const ids = new Set(eventIds)
+    for (const { id, body } of await read.eventBodies(workspaceId, [...ids])) {
+      if (!isErasedBody(body)) ids.delete(id)
+    }
+    return ids
   }
 
   async function requeue(

@@ -5,7 +5,10 @@ import type { QueueFaults } from './facts.ts'
 /** A time longer than any lease. */
 const LEASE_MAX_MS = 3_600_000
 
-const STATEMENTS: Record<keyof QueueFaults, string | ((snapshot: Snapshot) => string)> = {
+const STATEMENTS: Record<
+  keyof QueueFaults,
+  string | ((snapshot: Snapshot) => string | Promise<string>)
+> = {
   messages_gone: `select count(*) as n from message_queue q where not exists (
     select 1 from messages m where m.workspace_id = q.workspace_id and m.id = q.message_id)`,
   deliveries_gone: `select count(*) as n from delivery_queue q where not exists (
@@ -21,7 +24,12 @@ const STATEMENTS: Record<keyof QueueFaults, string | ((snapshot: Snapshot) => st
  * SQL: the number of kinds whose totals are wrong. A message in no total is one difference, not one for each period. A
  * list by dates searches within the id ranges of the periods, so these ranges must include all messages.
  */
-function countsDiffer({ startOf }: Snapshot): string {
+async function countsDiffer({ startOf, leavingMonths }: Snapshot): Promise<string> {
+  const leaving = (await leavingMonths()).map(({ from, until }) => {
+    // Without a colon, which begins the name of a value.
+    const of = (at: Date) => `to_timestamp(${at.getTime() / 1_000})`
+    return ` and not (unit <> 'all' and since < ${of(until)}${from ? ` and since >= ${of(from)}` : ''})`
+  })
   return `with hours as materialized (
       select workspace_id, ${startOf('hour', 'created_at')} as since, channel,
         case when status = 'failed' and error_code = 'canceled' then 'canceled' else status end as status, count(*) as n,
@@ -35,7 +43,7 @@ function countsDiffer({ startOf }: Snapshot): string {
     stored as (${COUNT_UNITS.map(
       (unit) => `
       select workspace_id, unit, ${startOf(unit, 'since')} as since, channel, status, count as n, test_count as tests,
-        first_id, last_id from message_counts where unit = '${unit}'`,
+        first_id, last_id from message_counts where unit = '${unit}'${leaving.join('')}`,
     ).join(' union all ')}),
     kept as (
       select workspace_id, unit, since, min(first_id) as first_id, max(last_id) as last_id
@@ -57,7 +65,7 @@ export async function queueFaults(snapshot: Snapshot, now: Date): Promise<QueueF
   const faults: Partial<QueueFaults> = {}
   for (const name of Object.keys(STATEMENTS) as (keyof QueueFaults)[]) {
     const statement = STATEMENTS[name]
-    const text = typeof statement === 'string' ? statement : statement(snapshot)
+    const text = typeof statement === 'string' ? statement : await statement(snapshot)
     const [row] = await snapshot.rows<{ n: number | string }>(
       text,
       text.includes(':ahead') ? { ahead } : {},

@@ -23,6 +23,8 @@ export interface Snapshot {
   base(table: string): string
   /** SQL: the start of the period (UTC) of a time, as in `message_counts`. */
   startOf(unit: CountUnit, column: string): string
+  /** The months of history that were removed and whose totals by day and hour are still there; null means from the beginning. */
+  leavingMonths(): Promise<{ from: Date | null; until: Date }[]>
   /** SQL for a whole number from 1 to 2^30 that differs for most pairs of texts. */
   markOf(column: string): string
 }

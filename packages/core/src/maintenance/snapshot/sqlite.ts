@@ -69,6 +69,7 @@ export async function onSqliteSnapshot<T>(
            else typeof(${column}) || ' of ' || length(${column}) || ' bytes' end`,
       startOf,
       base: (table) => `main.${table}`,
+      leavingMonths: async () => [],
       // The mark is one random character of an id: SQLite has no cheaper hash, and each further character costs 0.05 s
       // for a million rows.
       markOf: (column) => `ifnull(unicode(substr(${column}, 18)), 1)`,

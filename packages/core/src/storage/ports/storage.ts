@@ -229,6 +229,18 @@ export const READ_PLACES = {
   eventLog: { state: 'near', between: 'primary' },
 } as const satisfies { [Store in keyof Reads]: Record<keyof Reads[Store], ReadPlace> }
 
+/** Which months of history are removed at once. */
+export interface MonthRemoval {
+  /** Months that ended at this moment or before. */
+  until: Date
+  /** A month with a message or a delivery that changed since this moment stays. */
+  quiet_since: Date
+  /** The time of the removal. */
+  at: Date
+  /** Whether to stop after the next step; the next call continues. */
+  isStopping: () => boolean
+}
+
 /** A read replica, as this process sees it. */
 export interface ReplicaState {
   /** Its host and port. */
@@ -293,6 +305,11 @@ export interface Storage {
    * new ones. Absent where the engine has none.
    */
   keepPartitions?(ahead: number, now: Date): Promise<string[]>
+  /**
+   * Removes the finished months that ended at `until` or before, each at once, where an operator partitioned the histories. Returns whether
+   * this process can do so: the rows of old history then wait for the removal of their month. Absent where the engine has no partitions.
+   */
+  removeMonths?(which: MonthRemoval): Promise<boolean>
   /** Drops the empty partitions of months that ended at `until` or before; returns their names. Absent where the engine has none. */
   dropPartitions?(until: Date): Promise<string[]>
   /** The read replicas; absent where the engine has none. */

@@ -22,6 +22,7 @@ import { type Database, databaseOn } from './engine/database.ts'
 import { isCommon, refusesWrites } from './engine/failure.ts'
 import { migrate } from './engine/migrate.ts'
 import { dropPartitions, keepPartitions } from './engine/partitions/months.ts'
+import { removeMonths } from './engine/partitions/removal.ts'
 import { createQueue, inTurn, type Queue } from './engine/queue.ts'
 import { createReplicas } from './engine/replicas.ts'
 import { createWaker, type Waker } from './engine/wake.ts'
@@ -166,6 +167,7 @@ export async function openPostgres(
     },
     // Other tasks of the sweeper wait meanwhile, and a next sweep tries again.
     keepPartitions: (ahead, now) => keepPartitions(cold, slow, { ahead, now, log, tries_max: 3 }),
+    removeMonths: (which) => removeMonths(slow, { ...which, write, log, tries_max: 5 }),
     dropPartitions: (until) => dropPartitions(cold, until, { log, tries_max: 3 }),
     replicas: () => replicas?.states() ?? [],
     async close() {

@@ -158,6 +158,33 @@ export function recipientIndexStore(
     return (await added.returning({ segment: entries.segment })).length
   }
 
+  /** The number of messages of a range that have an entry in its segment. */
+  async function entered(
+    workspaceId: string,
+    segment: number,
+    range: { after: string; last: string },
+  ): Promise<number> {
+    const known = db
+      .select({ id: entries.message_id })
+      .from(entries)
+      .where(and(eq(entries.workspace_id, workspaceId), eq(entries.segment, segment)))
+    const has = and(within(workspaceId, range), inArray(t.id, known))
+    const [found] = await db.select({ n: rowCount }).from(t).where(has)
+    return found?.n ?? 0
+  }
+
+  /** Notes the number of messages of a segment, and removes a segment without messages. */
+  async function keepCount(workspaceId: string, number: number, count: number): Promise<void> {
+    const one = and(eq(segments.workspace_id, workspaceId), eq(segments.number, number))
+    if (count > 0) {
+      await db.update(segments).set({ count }).where(one)
+      return
+    }
+    await db.delete(segments).where(one)
+    const theirs = and(eq(entries.workspace_id, workspaceId), eq(entries.segment, number))
+    await db.delete(entries).where(theirs)
+  }
+
   const named = (workspaceId: string) => `recipients ${workspaceId}`
 
   return {
@@ -246,19 +273,28 @@ export function recipientIndexStore(
         const n = (await stored)[0]?.n ?? 0
         if (n !== segment.count) {
           await add(workspaceId, segment.number, range)
-          const known = db
-            .select({ id: entries.message_id })
-            .from(entries)
-            .where(and(eq(entries.workspace_id, workspaceId), eq(entries.segment, segment.number)))
-          const has = and(within(workspaceId, range), inArray(t.id, known))
-          const [found] = await db.select({ n: rowCount }).from(t).where(has)
+          const count = await entered(workspaceId, segment.number, range)
           await db
             .update(segments)
-            .set({ count: found?.n ?? 0 })
+            .set({ count })
             .where(and(own, eq(segments.number, segment.number)))
         }
         if (!previous || (await stateOf(workspaceId)).late === 0) return null
         return previous.number
+      },
+      /** Counts the messages of a segment again after some were removed, and removes a segment without messages. */
+      async recount(workspaceId: string, number: number): Promise<void> {
+        await hold(db, named(workspaceId))
+        const own = eq(segments.workspace_id, workspaceId)
+        const [segment, previous] = await db
+          .select()
+          .from(segments)
+          .where(and(own, lte(segments.number, number)))
+          .orderBy(desc(segments.number))
+          .limit(2)
+        if (segment?.number !== number) return
+        const range = { after: previous?.last_id ?? '', last: segment.last_id }
+        await keepCount(workspaceId, number, await entered(workspaceId, number, range))
       },
       /**
        * Takes removed messages out of the counts of their segments, and removes segments without messages. The bucket of an
@@ -278,14 +314,7 @@ export function recipientIndexStore(
           if (!segment) return
           const { number, last_id } = segment
           const later = rest.filter((id) => id > last_id)
-          const count = segment.count - (rest.length - later.length)
-          const one = and(own, eq(segments.number, number))
-          if (count > 0) await db.update(segments).set({ count }).where(one)
-          else {
-            await db.delete(segments).where(one)
-            const theirs = and(eq(entries.workspace_id, workspaceId), eq(entries.segment, number))
-            await db.delete(entries).where(theirs)
-          }
+          await keepCount(workspaceId, number, segment.count - (rest.length - later.length))
           rest = later
         }
       },
