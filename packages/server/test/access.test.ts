@@ -211,7 +211,7 @@ async function requestFor(endpoint: string): Promise<[path: string, json?: objec
       return body.data.verification_id
     }
     if (path.includes('/broadcasts/')) return broadcastFor(path)
-    if (/\/bulks?\//.test(path)) return (await world().bulk(key)).body.data.bulk_id
+    if (/\/bulks?\//.test(path)) return bulkFor(path, key)
     return (await world().send(key)).body.data.message_id
   }
   const filled = path.includes(':id') ? path.replace(':id', await id()) : path
@@ -330,6 +330,13 @@ async function linkOf({ email, token }: Account): Promise<string> {
   await world().core.members.signIn({ ...person, assigned: null })
   const { body } = await world().call('GET', '/api/v1/sign-in-links', { token })
   return body.data.links.at(-1).id
+}
+
+/** A bulk in a state that the request ends. */
+async function bulkFor(path: string, key: string): Promise<string> {
+  const id = (await world().bulk(key)).body.data.bulk_id
+  if (path.endsWith('/resume')) await world().call('POST', `/api/v1/bulks/${id}/pause`, { key })
+  return id
 }
 
 /** A broadcast in a state that the request ends. */

@@ -18,6 +18,8 @@ export interface Owner {
   messages: string[]
   /** Messages that are sent immediately. */
   bulks: string[]
+  /** Bulks whose messages are queued until after the end of the test. */
+  later_bulks: string[]
   /** Messages that are not due yet. */
   later: string[]
   /** The keys of checkouts. */
@@ -331,8 +333,8 @@ export function draftsFrom(
     }),
     'bulks.get': ({ bulks }) => ({ id: once(4) ? pick(bulks) : bulks.at(-1) }),
     'bulks.rejected': ({ bulks }) => ({ id: bulks.at(-1), query: { limit: '1' } }),
-    'bulks.pause': ({ bulks }) => ({ id: bulks.at(-1) }),
-    'bulks.resume': ({ bulks }) => ({ id: bulks.at(-1) }),
+    'bulks.pause': ({ later_bulks }) => ({ id: later_bulks.at(-1) }),
+    'bulks.resume': ({ later_bulks }) => ({ id: later_bulks.at(-1) }),
     'bulks.cancel': ({ bulks }) => ({ id: bulks.at(-1) }),
     'bulks.retry': ({ bulks }) => ({ id: bulks.at(-1) }),
     'messages.get': ({ messages }) => ({ id: once(2) ? pick(messages) : messages.at(-1) }),

@@ -282,8 +282,10 @@ export function commandStream(
       else if (endpoint === 'bulks.send') {
         const { scheduled_at } = options.json as { scheduled_at?: string }
         const made: { message_id: string }[] = data.messages
-        if (scheduled_at) owner.later.push(...made.map(({ message_id }) => message_id))
-        else owner.bulks.push(data.bulk_id)
+        if (scheduled_at) {
+          owner.later.push(...made.map(({ message_id }) => message_id))
+          owner.later_bulks.push(data.bulk_id)
+        } else owner.bulks.push(data.bulk_id)
       } else if (endpoint === 'billing.checkout') owner.sessions.push(data.session_id)
       else if (endpoint === 'messages.list') owner.cursors.push(data.next_cursor ?? UNKNOWN_ID)
     },
@@ -318,6 +320,7 @@ function newOwner(id: string, signup: unknown, mails: Mails): Owner {
     deliveries: [],
     messages: [UNKNOWN_ID],
     bulks: [UNKNOWN_ID],
+    later_bulks: [UNKNOWN_ID],
     later: [],
     sessions: [UNKNOWN_ID],
     contacts: [UNKNOWN_ID],
