@@ -77,14 +77,16 @@ afterEach(async () => {
 })
 
 describe('the endpoints of operators', () => {
+  let owner: Account
+  let key: string
+  let member: string
+  beforeAll(async () => {
+    owner = await world().signup()
+    key = (await world().key(owner)).key
+    member = await memberCookie(world(), owner)
+  })
+
   it.each(requests)('$name takes no other credential', async ({ method, path }) => {
-    const owner = await world().signup()
-    const { body } = await world().call('POST', '/api/v1/api-keys', {
-      token: owner.token,
-      json: { name: 'key' },
-    })
-    const { key } = body.data
-    const member = await memberCookie(world(), owner)
     const others: [who: string, options: ConsoleRequest][] = [
       ['a client without a credential', {}],
       ['a member', { cookie: member }],
