@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { DEADLINES_MS } from '@svc/testkit/provider'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { HttpCall } from '../../src/http/client.ts'
 import {
   createProviderClient,
@@ -250,24 +250,39 @@ describe('a request that certainly did not reach the peer is not sent', () => {
 })
 
 it('gives the whole deadline to a call that got its connection late', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   const seen: string[] = []
+  const answers: (() => void)[] = []
   const server = createServer((request, response) => {
     seen.push(request.url ?? '')
-    setTimeout(() => response.end('{}'), 600)
+    answers.push(() => response.end('{}'))
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const client = clientOf({ connections: 1, deadline_ms: 1_000 })
-  const calls = ['/1', '/2', '/3'].map((path) => client.call(post(url + path)))
-  // The second call ends 1.2 s after it was made; the third had no connection in time, so the peer never sees it.
-  expect(await Promise.all(calls)).toMatchObject([
-    { type: 'answered', status: 200 },
-    { type: 'answered', status: 200 },
-    { type: 'not_sent', code: 'busy' },
-  ])
-  expect(seen).toEqual(['/1', '/2'])
-  await client.close()
-  server.close()
+  const untilSeen = async (count: number) => {
+    while (seen.length < count) await new Promise((resolve) => setImmediate(resolve))
+  }
+  try {
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const client = clientOf({ connections: 1, deadline_ms: 1_000 })
+    const [first, second, third] = ['/1', '/2', '/3'].map((path) => client.call(post(url + path)))
+    await untilSeen(1)
+    vi.advanceTimersByTime(600)
+    answers[0]?.()
+    expect(await first).toMatchObject({ type: 'answered', status: 200 })
+    await untilSeen(2)
+    // The third had no connection in time, so the peer never sees it.
+    vi.advanceTimersByTime(400)
+    expect(await third).toMatchObject({ type: 'not_sent', code: 'busy' })
+    // The second ends 1.2 s after it was made.
+    vi.advanceTimersByTime(200)
+    answers[1]?.()
+    expect(await second).toMatchObject({ type: 'answered', status: 200 })
+    expect(seen).toEqual(['/1', '/2'])
+    await client.close()
+  } finally {
+    vi.useRealTimers()
+    server.close()
+  }
 })
 
 it('has 50 connections at most if no number is given, and uses them all at once', async () => {

@@ -243,13 +243,23 @@ it('closes the connection of a client that does not read', async () => {
 it('answers concurrent scrapes with one reading, and a failed reading with 500', async () => {
   let readings = 0
   let isBroken = false
+  let requests = 0
+  let allAreHere = () => {}
+  const here = new Promise<void>((resolve) => {
+    allAreHere = resolve
+  })
+  const arrived = () => {
+    requests += 1
+    if (requests === 3) allAreHere()
+  }
+  subscribe('http.server.request.start', arrived)
   const { port, close } = await serveMetrics(
     { host: '127.0.0.1', port: 0 },
     {
       type: 'text/plain',
       async scrape() {
         readings += 1
-        await new Promise((resolve) => setTimeout(resolve, 300))
+        await here
         if (isBroken) throw new Error('/secret/path')
         return 'up 1\n'
       },
@@ -263,10 +273,11 @@ it('answers concurrent scrapes with one reading, and a failed reading with 500',
     expect(await Promise.all([request(), request(), request()])).toEqual(
       Array(3).fill('200 up 1\n'),
     )
-    expect(readings).toBeLessThan(3)
+    expect(readings).toBe(1)
     isBroken = true
     expect(await request()).toBe('500 the metrics could not be read\n')
   } finally {
+    unsubscribe('http.server.request.start', arrived)
     await close()
   }
 })
