@@ -1,7 +1,7 @@
 import { type KeyIdentity, requireScope } from '../api-keys/api-keys.ts'
 import { identityOfKey } from '../api-keys/identity-of-key.ts'
 
-import { apiFor } from '../contract/api.ts'
+import { api } from '../contract/api.ts'
 import { decode } from '../contract/endpoints/decode.ts'
 import { SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
@@ -53,7 +53,7 @@ export function createSendReplies({
   messages: Pick<Messages<'decoded'>, 'send'>
 }): SendReplies {
   const counts = new Map<string, { replies: number; until_ms: number }>()
-  const { body: schema } = apiFor({ voice: false }).messages.send
+  const { body: schema } = api.messages.send
 
   /** Counts a reply to an address. @throws SvcError `rate_limit_exceeded`. */
   function count(workspace_id: string, address: string): void {

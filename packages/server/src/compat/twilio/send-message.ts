@@ -59,8 +59,7 @@ interface ReadMessage {
 
 /** Reads `POST Messages.json` as a request of the API. */
 export function createMessageReader({ voice }: { voice: boolean }) {
-  const { read_plain } = apiFor({ voice }).messages.send
-  const schema = apiFor({ voice }).messages.send.body
+  const { read_plain, body: schema } = apiFor({ voice }).messages.send
   return (parameters: Parameters): ReadMessage => {
     const given = new Given<Name>(parameters, NAMES, NEUTRAL)
     const request = requestOf(given)
