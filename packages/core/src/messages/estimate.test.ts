@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { builders, SMS_PRICE, testRuntime } from '../../test/fixtures.ts'
+import { migratedFolder } from '../../test/migrated-file.ts'
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import { type Units, units } from '../contract/fields/units.ts'
 import { QUOTAS } from '../contract/limits.ts'
@@ -18,8 +18,8 @@ const runtime = testRuntime('estimate')
 const make = builders(runtime)
 let folder: string
 let storage: Storage
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-estimate-'))
+beforeEach(async () => {
+  folder = await migratedFolder('svc-estimate-')
   storage = openSqlite(join(folder, 'svc.db'), runtime)
 })
 afterEach(async () => {
