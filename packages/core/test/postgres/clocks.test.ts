@@ -185,12 +185,13 @@ describe('servers whose clocks are wrong', () => {
 
   it('send what is scheduled so long after it was accepted', async () => {
     const id = await workspace(fast)
+    const begun = performance.now()
     const scheduled_at = new Date(fast.clock.now().getTime() + 300)
     await fast.storage.hot.accept([fast.make.send(id, { scheduled_at })])
-    const begun = performance.now()
-    expect(await slow.claim()).toEqual([])
     await claimedAt(slow)
-    expect(performance.now() - begun).toBeLessThan(5_000)
+    expect(performance.now() - begun).toBeGreaterThan(299)
+    // By its own clock, the slow server would wait for two hours.
+    expect(performance.now() - begun).toBeLessThan(50_000)
   })
 })
 
