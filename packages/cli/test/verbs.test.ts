@@ -90,6 +90,7 @@ const VERBS: { [Group in keyof typeof api]: Record<keyof (typeof api)[Group], st
     redact: 'recipients erase',
     estimate: 'messages estimate',
     list: 'messages list',
+    export: 'messages export',
   },
   bulks: {
     send: 'bulk send',
@@ -145,6 +146,8 @@ const VERBS: { [Group in keyof typeof api]: Record<keyof (typeof api)[Group], st
     packages: null,
     checkout: null,
     transactions: 'credits history',
+    // With the amounts of all workspaces, from the database.
+    export: 'ledger export',
     notify: null,
   },
   audit: { list: 'audit' },

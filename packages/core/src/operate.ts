@@ -9,6 +9,7 @@ export type { OperatorAuditEntry } from './audit/audit.ts'
 export { transactionOf } from './billing/billing.ts'
 export { signNotification } from './billing/sandbox.ts'
 export type { SyncChange, SyncOptions, SyncProgress, SyncReport } from './billing/sync-all.ts'
+export { TRANSACTIONS_CSV_HEADER, writeTransactionsCsv } from './billing/transaction-lines.ts'
 export {
   assertNames,
   type ListedProvider,
@@ -101,6 +102,7 @@ export {
   enablePartitions,
   inspectPartitions,
 } from './maintenance/partitions/partitions.ts'
+export { MESSAGES_CSV_HEADER, writeMessagesCsv } from './messages/export-messages.ts'
 export { readSequenceLimit } from './messages/sequence-detector.ts'
 export type { Operator, OperatorSession } from './operators/operators.ts'
 export type { Pause } from './overview/findings.ts'

@@ -40,6 +40,7 @@ import { serveDocs } from './pages/docs.ts'
 import { serveLanding, servePayments } from './pages/payment.ts'
 
 import { serveUnsubscribe } from './pages/unsubscribe.ts'
+import { createExports } from './routes/exports.ts'
 import { mountGroups } from './routes/groups.ts'
 import { isDecodable } from './routes/mount.ts'
 import type { Config } from './settings/config.ts'
@@ -180,8 +181,9 @@ export async function serveApi(
   })
   const access = options.console ? accessOf(options.console, public_url) : null
   const { self_service_domains = false } = config
-  const parts = { core, authenticator, self_service_domains, isClosing, now, console: access }
-  mountGroups(app, admission, api, parts)
+  const exportRows = createExports()
+  const parts = { core, authenticator, exportRows, self_service_domains, isClosing, now }
+  mountGroups(app, admission, api, { ...parts, console: access })
   serveCallbacks(app, admission, core, { public_url, now })
   serveResend(app, admission, core, { now, self_service_domains })
   serveTwilio(app, admission, core, { now })
@@ -198,7 +200,8 @@ export async function serveApi(
   if (access && options.console) {
     const oidc = config.oidc != null
     const more = { brand, ...options.console, oidc, self_service_domains }
-    await serveConsole(app, admission, { core, authenticator, access, options: more, now })
+    const own = { core, authenticator, exportRows, access, options: more, now }
+    await serveConsole(app, admission, own)
   }
   serveUnsubscribe(app, admission, { core, frame })
   const demoKey = () => options.dev_tools?.demo?.()?.api_key ?? null

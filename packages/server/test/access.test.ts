@@ -60,6 +60,7 @@ DELETE /api/v1/messages/:id          key?  key?  key?  key?   in    -send -send 
 POST   /api/v1/messages/:id/redact   key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
 POST   /api/v1/messages/:id/reschedule key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
 POST   /api/v1/messages/:id/cancel   key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
+GET    /api/v1/messages/export       key?  key?  key?  key?   -read in    -read -read  off   odd   odd   far
 POST   /api/v1/messages/estimate     key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
 POST   /api/v1/verifications key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
 GET    /api/v1/verifications any?  in    old   bad    -read in    -read -read  off   odd   odd   far
@@ -126,6 +127,7 @@ POST   /api/v1/webhooks/:id/deliveries/:delivery_id/retry any? in old bad -hook 
 GET    /api/v1/billing/packages      in    in    in    in     in    in    in    in     in    in    in    in
 POST   /api/v1/billing/checkout      jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
 GET    /api/v1/billing/transactions  jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
+GET    /api/v1/billing/transactions/export jwt? in old bad jwt? jwt? jwt? jwt? jwt? jwt? jwt? jwt?
 POST   /api/v1/billing/webhook       in    in    in    in     in    in    in    in     in    in    in    in
 GET    /health                       in    in    in    in     in    in    in    in     in    in    in    in
 GET    /health/live                  in    in    in    in     in    in    in    in     in    in    in    in

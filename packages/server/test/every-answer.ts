@@ -16,9 +16,9 @@ const STATUSES = [200, 201, 400, 401, 402, 403, 404, 429, 500]
 const PROBES = ['/health', '/health/live', '/health/ready']
 
 const JSON_TYPE = 'application/json; charset=utf-8'
-/** The only answer that is not JSON: contacts as CSV. */
+/** The only answers that are not JSON: exports as CSV. */
 const CSV_TYPE = 'text/csv; charset=utf-8'
-const CSV_PATH = /^\/api\/v1\/contacts\/export\?(?:.*&)?format=csv\b/
+const CSV_PATH = /^\/api\/v1\/[\w/]+\/export\?(?:.*&)?format=csv\b/
 
 const WHOLE_NUMBER = /^\d+$/
 

@@ -1,7 +1,5 @@
-import { createWriteStream } from 'node:fs'
-import { extname, resolve } from 'node:path'
-import { finished } from 'node:stream/promises'
-import type { ContactsImportBody, ContactsImportData, Svc } from '@svc/client'
+import { extname } from 'node:path'
+import type { Contact, ContactsImportBody, ContactsImportData, Svc } from '@svc/client'
 import type { FileOfContacts, FileOptions } from '@svc/core/operate'
 import { type Command, Option } from 'commander'
 import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
@@ -12,6 +10,7 @@ import { Failure, usage } from '../process/failure.ts'
 import { listing, type PageOptions, pageOf, pagingOf, withPage } from '../show/listing.ts'
 import { counted } from '../show/text.ts'
 import { addOneContact } from './contacts-one.ts'
+import { writeExport } from './write-export.ts'
 
 interface Filters {
   search?: string
@@ -260,30 +259,31 @@ function jsonOf(file: string, bytes: Buffer): unknown {
   }
 }
 
+/** The contacts of one request of an export. */
+const EXPORT_ROWS = 5_000
+
 async function exportTo(
-  { io, output }: Context,
+  context: Context,
   file: string | undefined,
   {
     search,
     tag,
-    format = output.isJson() ? 'json' : 'csv',
+    format = context.output.isJson() ? 'json' : 'csv',
     ...options
   }: ConnectionOptions & Filters & { format?: string },
 ): Promise<void> {
-  const { client } = await connect(options, io)
-  const found = await client.contacts.export({ search, tag })
-  const { CSV_HEADER, writeContactsCsv } = await import('@svc/core/operate')
-  const text =
-    format === 'json' ? `${JSON.stringify(found)}\n` : CSV_HEADER + writeContactsCsv(found.contacts)
-  if (file === undefined) {
-    io.stdout.write(text)
-    return
-  }
-  // The file contains personal data, so only its owner can read it.
-  const stream = createWriteStream(resolve(io.cwd, file), { mode: 0o600 })
-  stream.end(text)
-  await finished(stream)
-  output.note(`${counted(found.contacts.length, 'contact')} written to ${file}`)
+  const { client } = await connect(options, context.io)
+  const { CSV_HEADER: header, writeContactsCsv: linesOf } = await import('@svc/core/operate')
+  await writeExport<Contact>(context, {
+    file,
+    name: 'contacts',
+    csv: format === 'csv' ? { header, linesOf } : null,
+    async pageAfter(after) {
+      const page = { search, tag, limit: EXPORT_ROWS, ...(after && { after }) }
+      const { contacts: rows, next_after } = await client.contacts.export(page)
+      return { rows, next_after }
+    },
+  })
 }
 
 /** A contact of a file, and its position. */

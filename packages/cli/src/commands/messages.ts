@@ -1,4 +1,4 @@
-import type { Message, ReceivedMessage, Svc } from '@svc/client'
+import type { ExportedMessage, Message, ReceivedMessage, Svc } from '@svc/client'
 import { type Command, Option } from 'commander'
 import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
 import { type Context, withExamples } from '../context.ts'
@@ -19,6 +19,7 @@ import type { Cell } from '../show/output.ts'
 import { canOpenView, openView } from '../views/open-view.ts'
 import { addCancel, addErase, addReschedule } from './messages-change.ts'
 import { addEstimate } from './send.ts'
+import { writeExport } from './write-export.ts'
 
 /** The line that is shown in place of messages that were not read. */
 const GAP = '… too many messages at once: the oldest ones are not shown …'
@@ -31,13 +32,14 @@ interface TailOptions extends ConnectionOptions {
 export function addMessages(program: Command, context: Context): void {
   const messages = program
     .command('messages')
-    .summary('list, show, follow, estimate, cancel, reschedule and erase messages')
+    .summary('list, export, show, follow, estimate, cancel, reschedule and erase messages')
     .description(
       `Shows the messages that the API key may read, cancels and reschedules queued messages, erases messages, and estimates the
 cost of a message.`,
     )
   withExamples(messages, 'svc messages list --status failed', 'svc messages tail')
   addList(messages, context)
+  addExport(messages, context)
   addShow(messages, context)
   addTimeline(messages, context)
   addTail(messages, context)
@@ -214,13 +216,16 @@ async function showTimeline(
   )
 }
 
-interface ListOptions extends ConnectionOptions, PageOptions {
+interface Filters {
   status?: 'queued' | 'sent' | 'delivered' | 'failed' | 'canceled'
   channel?: Message['channel']
   recipient?: string
   bulkId?: string
   since?: string
   until?: string
+}
+
+interface ListOptions extends ConnectionOptions, PageOptions, Filters {
   cursor?: string
 }
 
@@ -228,35 +233,12 @@ interface ListOptions extends ConnectionOptions, PageOptions {
 function addList(messages: Command, context: Context): void {
   const list = withConnection(
     withPage(
-      messages
-        .command('list')
-        .summary('list messages, newest first')
-        .description('Lists messages, newest first.')
-        .addOption(
-          new Option('--status <status>', 'only messages with this status').choices([
-            'queued',
-            'sent',
-            'delivered',
-            'failed',
-            'canceled',
-          ]),
-        )
-        .addOption(
-          new Option('--channel <channel>', 'only messages on this channel').choices([
-            'sms',
-            'whatsapp',
-            'email',
-            'voice',
-          ]),
-        )
-        .option('--recipient <recipient>', 'only messages to this number or address')
-        .option('--bulk-id <id>', 'only messages of this bulk')
-        .option(
-          '--since <time>',
-          'created at or after: ISO 8601, or a duration before now such as 2h',
-        )
-        .option('--until <time>', 'created at or before, in the same form')
-        .option('--cursor <cursor>', 'the next page: the next_cursor of the --json output'),
+      withFilters(
+        messages
+          .command('list')
+          .summary('list messages, newest first')
+          .description('Lists messages, newest first.'),
+      ).option('--cursor <cursor>', 'the next page: the next_cursor of the --json output'),
     ),
   ).action((options: ListOptions) => listMessages(context, options))
   withExamples(
@@ -267,34 +249,99 @@ function addList(messages: Command, context: Context): void {
   )
 }
 
-async function listMessages(
-  { io, output }: Context,
-  {
-    status,
-    channel,
-    recipient,
-    bulkId,
-    since,
-    until,
-    page,
-    limit,
-    cursor,
-    ...options
-  }: ListOptions,
-): Promise<void> {
+function withFilters(command: Command): Command {
+  return command
+    .addOption(
+      new Option('--status <status>', 'only messages with this status').choices([
+        'queued',
+        'sent',
+        'delivered',
+        'failed',
+        'canceled',
+      ]),
+    )
+    .addOption(
+      new Option('--channel <channel>', 'only messages on this channel').choices([
+        'sms',
+        'whatsapp',
+        'email',
+        'voice',
+      ]),
+    )
+    .option('--recipient <recipient>', 'only messages to this number or address')
+    .option('--bulk-id <id>', 'only messages of this bulk')
+    .option('--since <time>', 'created at or after: ISO 8601, or a duration before now such as 2h')
+    .option('--until <time>', 'created at or before, in the same form')
+}
+
+async function filterOf({ status, channel, recipient, bulkId, since, until }: Filters) {
   const startDate = await readOptionalPast('--since', since)
   const endDate = await readOptionalPast('--until', until)
-  const { client } = await connect(options, io)
-  const found = await client.messages.list({
-    status,
-    channel,
-    recipient,
-    bulk_id: bulkId,
-    startDate,
-    endDate,
-    ...pageOf({ page, limit }),
-    cursor,
+  return { status, channel, recipient, bulk_id: bulkId, startDate, endDate }
+}
+
+/** Adds `svc messages export`. */
+function addExport(messages: Command, context: Context): void {
+  const command = withConnection(
+    withFilters(
+      messages
+        .command('export')
+        .summary('export messages to a file')
+        .description(
+          'Exports messages to a file or to stdout, newest first, while they are read. In CSV, the text of a content longer than 32 KB is empty.',
+        )
+        .argument('[file]', 'the file (default: stdout)'),
+    ).addOption(new Option('--format <format>', 'the format of the file').choices(['csv', 'json'])),
+  ).action((file: string | undefined, options: ConnectionOptions & Filters & { format?: string }) =>
+    exportMessages(context, file, options),
+  )
+  withExamples(
+    command,
+    'svc messages export failed.csv --status failed --since 720h',
+    'svc messages export --format json | jq -r ".messages[].recipient"',
+  )
+}
+
+/** The messages of one request: with contents of 1 KB, 2 MB are in memory. */
+const EXPORT_ROWS = 2_000
+
+async function exportMessages(
+  context: Context,
+  file: string | undefined,
+  {
+    format = context.output.isJson() ? 'json' : 'csv',
+    ...options
+  }: ConnectionOptions & Filters & { format?: string },
+): Promise<void> {
+  const filter = await filterOf(options)
+  const { client } = await connect(options, context.io)
+  const { MESSAGES_CSV_HEADER: header, writeMessagesCsv } = await import('@svc/core/operate')
+  const { exportedMessage } = await import('@svc/core/contract')
+  await writeExport<ExportedMessage>(context, {
+    file,
+    name: 'messages',
+    csv:
+      format === 'csv'
+        ? {
+            header,
+            linesOf: (rows) => writeMessagesCsv(rows.map((row) => exportedMessage.decode(row))),
+          }
+        : null,
+    async pageAfter(after) {
+      const page = { ...filter, limit: EXPORT_ROWS, ...(after && { after }) }
+      const { messages: rows, next_after } = await client.messages.export(page)
+      return { rows, next_after }
+    },
   })
+}
+
+async function listMessages(
+  { io, output }: Context,
+  { page, limit, cursor, ...options }: ListOptions,
+): Promise<void> {
+  const filter = await filterOf(options)
+  const { client } = await connect(options, io)
+  const found = await client.messages.list({ ...filter, ...pageOf({ page, limit }), cursor })
   listing(output, {
     json: () => found,
     headings: ['TIME', 'CHANNEL', 'RECIPIENT', 'STATUS', 'ID', 'ERROR'],

@@ -52,6 +52,7 @@ export const ENDPOINTS = {
     redact: { method: 'POST', path: '/api/v1/messages/:id/redact', auth: 'api_key', has: 'message' },
     estimate: { method: 'POST', path: '/api/v1/messages/estimate', auth: 'api_key', body: true, has: 'can_send' },
     list: { method: 'GET', path: '/api/v1/messages', auth: 'api_key', query: true, list: 'messages' },
+    export: { method: 'GET', path: '/api/v1/messages/export', auth: 'api_key', query: true, list: 'messages' },
   },
   bulks: {
     send: { method: 'POST', path: '/api/v1/messages/bulk', auth: 'api_key', body: true, idempotent: true, has: 'bulk_id' },
@@ -101,7 +102,7 @@ export const ENDPOINTS = {
     create: { method: 'POST', path: '/api/v1/contacts', auth: 'jwt_or_api_key', body: true, has: 'contact' },
     list: { method: 'GET', path: '/api/v1/contacts', auth: 'jwt_or_api_key', query: true, list: 'contacts' },
     import: { method: 'POST', path: '/api/v1/contacts/import', auth: 'jwt_or_api_key', body: true, has: 'created' },
-    export: { method: 'GET', path: '/api/v1/contacts/export', auth: 'jwt_or_api_key', query: true, has: 'contacts' },
+    export: { method: 'GET', path: '/api/v1/contacts/export', auth: 'jwt_or_api_key', query: true, list: 'contacts' },
     get: { method: 'GET', path: '/api/v1/contacts/:id', auth: 'jwt_or_api_key', has: 'contact' },
     update: { method: 'PUT', path: '/api/v1/contacts/:id', auth: 'jwt_or_api_key', body: true, has: 'contact' },
     delete: { method: 'DELETE', path: '/api/v1/contacts/:id', auth: 'jwt_or_api_key', has: 'message' },
@@ -141,6 +142,7 @@ export const ENDPOINTS = {
     packages: { method: 'GET', path: '/api/v1/billing/packages', auth: 'none', has: 'packages' },
     checkout: { method: 'POST', path: '/api/v1/billing/checkout', auth: 'jwt', body: true, idempotent: true, has: 'purchase_id' },
     transactions: { method: 'GET', path: '/api/v1/billing/transactions', auth: 'jwt', query: true, list: 'transactions' },
+    export: { method: 'GET', path: '/api/v1/billing/transactions/export', auth: 'jwt', query: true, list: 'transactions' },
   },
   audit: {
     list: { method: 'GET', path: '/api/v1/audit', auth: 'jwt', query: true, list: 'audit_entries' },

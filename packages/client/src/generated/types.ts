@@ -536,6 +536,48 @@ export interface EmailRequest {
   expires_in?: number | undefined
 }
 
+/** `ExportedMessage` in JSON. */
+export interface ExportedMessage {
+  id: string
+  workspace_id: string
+  channel: Channel
+  recipient: string
+  /** Only for an e-mail with several recipients: the state of each recipient. `recipient` is then the first one. */
+  recipients?: MailRecipient[]
+  /** The `from` of the request. Null without one, and after an erasure; for an e-mail the display name. */
+  sender: string | null
+  /** Null if it is longer than 32 KB: `GET /api/v1/messages/:id` has it. */
+  content: Record<string, unknown> | null
+  status: MessageStatus
+  credits_used: number
+  credits_refunded: number
+  provider: string | null
+  provider_message_id: string | null
+  error_code: string | null
+  error_message: string | null
+  metadata: Record<string, unknown>
+  segments: number | null
+  encoding: 'GSM-7' | 'UCS-2' | null
+  bulk_id: string | null
+  livemode: boolean
+  created_at: string
+  updated_at: string
+  scheduled_at: string | null
+  expires_at: string | null
+  sent_at: string | null
+  delivered_at: string | null
+  read_at: string | null
+  failed_at: string | null
+  /** Only for a call that ended, if the provider reported it: its duration in seconds, 0 if it was not answered. */
+  duration_s?: number
+  /** Only for a message from a stored template. `content` is the filled-in text. */
+  template?: UsedTemplate
+  /** Only for a message that quiet hours deferred: their end. It is also its `scheduled_at`. */
+  deferred_until?: string
+  /** When recipient, content and metadata were erased: `recipient` is then `erased`, `content` and `metadata` are empty. */
+  erased_at: string | null
+}
+
 /** `Invitation` in JSON. */
 export interface Invitation {
   id: string
@@ -1644,6 +1686,34 @@ export interface MessagesListQuery {
   after?: string | undefined
 }
 
+/** The answer of `GET /api/v1/messages/export`. */
+export interface MessagesExportData {
+  messages: ExportedMessage[]
+  /** The `after` that continues; null if the export ended before its `limit`. */
+  next_after: string | null
+}
+
+/** The query of `GET /api/v1/messages/export`. */
+export interface MessagesExportQuery {
+  channel?: Channel | undefined
+  /** `failed` includes canceled messages; `canceled` selects only these. */
+  status?: 'queued' | 'sent' | 'delivered' | 'failed' | 'canceled' | undefined
+  /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */
+  startDate?: Instant | undefined
+  /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */
+  endDate?: Instant | undefined
+  bulk_id?: string | undefined
+  recipient?: string | undefined
+  /** Only messages whose request had this `from`. */
+  sender?: string | undefined
+  /** Only messages from the template with this name. */
+  template?: string | undefined
+  /** The maximum number of rows. `after` continues. */
+  limit?: number | undefined
+  /** Only the rows after the row with this id: the last one of an earlier export, `next_after` in JSON. */
+  after?: string | undefined
+}
+
 /** The methods of `svc.messages`. */
 export interface MessagesResource {
   /** Send one message. The answer follows when the message and its debit are stored durably. Unknown fields are refused. `template` in place of `content` sends a stored template. */
@@ -1664,6 +1734,8 @@ export interface MessagesResource {
   estimate(body: MessagesEstimateBody, options?: CallOptions): Call<MessagesEstimateData>
   /** List messages, newest first. */
   list(query?: MessagesListQuery, options?: CallOptions): List<MessagesListData, Message>
+  /** Export messages, newest first. The answer is streamed while it is read, without the messages that are accepted meanwhile. In CSV, `subject` and `text` are empty for a content longer than 32 KB, and no cell runs as a formula in a spreadsheet. A workspace may have 2 exports in flight. */
+  export(query?: MessagesExportQuery, options?: CallOptions): List<MessagesExportData, ExportedMessage>
 }
 
 /** The answer of `POST /api/v1/messages/bulk`. */
@@ -2343,11 +2415,22 @@ export interface ContactsImportBody {
   dry_run?: boolean | undefined
 }
 
+/** The answer of `GET /api/v1/contacts/export`. */
+export interface ContactsExportData {
+  contacts: Contact[]
+  /** The `after` that continues; null if the export ended before its `limit`. */
+  next_after: string | null
+}
+
 /** The query of `GET /api/v1/contacts/export`. */
 export interface ContactsExportQuery {
   /** A part of name, phone, email or external_id; case is ignored. */
   search?: string | undefined
   tag?: string | undefined
+  /** The maximum number of rows. `after` continues. */
+  limit?: number | undefined
+  /** Only the rows after the row with this id: the last one of an earlier export, `next_after` in JSON. */
+  after?: string | undefined
 }
 
 /** The body of `PUT /api/v1/contacts/:id`. */
@@ -2376,8 +2459,8 @@ export interface ContactsResource {
   list(query?: ContactsListQuery, options?: CallOptions): List<ContactsListData, Contact>
   /** Create and update many contacts. Finds a contact by external_id, else by phone, else by email, and updates it, or creates it. A contact that is not valid is rejected without the others. CSV needs a header row, and may be any export of a spreadsheet or an address book. */
   import(body: ContactsImportBody, options?: CallOptions): Call<ContactsImportData>
-  /** Export all contacts, newest first. */
-  export(query?: ContactsExportQuery, options?: CallOptions): Call<{ contacts: Contact[] }>
+  /** Export all contacts, newest first. The answer is streamed while it is read. A workspace may have 2 exports in flight. */
+  export(query?: ContactsExportQuery, options?: CallOptions): List<ContactsExportData, Contact>
   /** Get one contact. */
   get(id: string, options?: CallOptions): Call<{ contact: Contact }>
   /** Change a contact. Changes the fields in the body and keeps the others; null clears a field. */
@@ -2700,6 +2783,21 @@ export interface BillingTransactionsQuery {
   after?: string | undefined
 }
 
+/** The answer of `GET /api/v1/billing/transactions/export`. */
+export interface BillingExportData {
+  transactions: Transaction[]
+  /** The `after` that continues; null if the export ended before its `limit`. */
+  next_after: string | null
+}
+
+/** The query of `GET /api/v1/billing/transactions/export`. */
+export interface BillingExportQuery {
+  /** The maximum number of rows. `after` continues. */
+  limit?: number | undefined
+  /** The `next_after` of an earlier export, `number` of the last row in CSV. */
+  after?: string | undefined
+}
+
 /** The methods of `svc.billing`. */
 export interface BillingResource {
   /** List the credit packages. */
@@ -2708,6 +2806,8 @@ export interface BillingResource {
   checkout(body: BillingCheckoutBody, options?: CallOptions): Call<BillingCheckoutData>
   /** List the changes of the balance, newest first. */
   transactions(query?: BillingTransactionsQuery, options?: CallOptions): List<BillingTransactionsData, Transaction>
+  /** Export the changes of the balance, newest first. The answer is streamed while it is read. In CSV, no cell runs as a formula in a spreadsheet. A workspace may have 2 exports in flight. */
+  export(query?: BillingExportQuery, options?: CallOptions): List<BillingExportData, Transaction>
 }
 
 /** The answer of `GET /api/v1/audit`. */

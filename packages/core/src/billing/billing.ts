@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import type { Form } from '../contract/endpoints/endpoint.ts'
 import type { Slice } from '../contract/endpoints/paging.ts'
@@ -23,6 +24,7 @@ import { type Checkout, type CheckoutParts, createCheckout } from './checkout.ts
 import type { Notification, Subject } from './payment.ts'
 import { createSyncAll, type SyncOptions, type SyncReport } from './sync-all.ts'
 import { createSyncPurchase, paymentOf } from './sync-purchase.ts'
+import type { ExportedTransaction } from './transaction-lines.ts'
 
 /** A purchase, for operators. */
 export interface Purchase {
@@ -72,6 +74,15 @@ export interface Billing<F extends Form = 'given'> {
     workspaceId: string,
     page: Slice & { is_funding?: boolean | undefined },
   ): Promise<{ transactions: Transaction[]; total: number; next_after: string | null }>
+  /**
+   * The changes of the available credits in pages, newest first, without those that are made meanwhile: at most `limit`, after the
+   * change with the number `after`.
+   * @throws SvcError `validation_error` for any other `after`.
+   */
+  exportTransactions(
+    workspaceId: string,
+    part: { limit: number; after?: string | undefined },
+  ): AsyncGenerator<ExportedTransaction[]>
   /** Why the credits of the last days changed, by day, kind, channel, key, bulk and broadcast. @throws SvcError `not_found`. */
   spending(workspaceId: string, filter: SpendingFilter): Promise<Spending>
   /** The statement of a month (UTC), such as `2026-05`. */
@@ -172,6 +183,20 @@ export function createBilling(parts: CheckoutParts): Billing<'decoded'> {
       const next_after = isLast ? null : String(oldest)
       return { transactions: entries.map(transactionOf), total, next_after }
     },
+    async *exportTransactions(workspaceId, { limit, after }) {
+      const total = (await storage.read.credits.account(workspaceId))?.seq ?? 0
+      let seq = after === undefined ? total : Math.min(total, numberOf(after) - 1)
+      for (let rest = limit; rest > 0 && seq > 0; ) {
+        const page = { seq, limit: Math.min(EXPORT_PAGE, rest) }
+        const entries = await storage.read.credits.entriesFrom(workspaceId, page)
+        if (entries.length === 0) return
+        yield entries.map((entry) => ({ number: entry.seq, ...transactionOf(entry) }))
+        rest -= entries.length
+        seq = (entries.at(-1)?.seq ?? 1) - 1
+        // A database in this thread blocks the event loop, so other work gets its turn between two pages.
+        await turn()
+      }
+    },
     spending: (workspaceId, filter) => spendingOf({ storage, runtime }, workspaceId, filter),
     statement: (workspaceId, month) => statementOf({ storage }, workspaceId, month),
     async notify(notification) {
@@ -214,6 +239,9 @@ export function createBilling(parts: CheckoutParts): Billing<'decoded'> {
     sync: createSyncAll({ storage, runtime, payments }),
   }
 }
+
+/** The entries of a page of an export. */
+const EXPORT_PAGE = 500
 
 /** A payment in review was made or is in progress; only the provider knows which of the two is true. */
 function mayBePaid({ paid_at, review_reason }: PurchaseRow): boolean {

@@ -2,6 +2,7 @@ import type { BodyIn, Form } from '../contract/endpoints/endpoint.ts'
 import { pageOf, type Slice, withNext } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { emailKey } from '../contract/fields/email-address.ts'
+import { LIMITS } from '../contract/limits.ts'
 import type {
   Contact,
   ContactFields,
@@ -152,8 +153,14 @@ export interface Contacts<F extends Form = 'given'> {
    * @throws SvcError `validation_error`, for a file whose header cannot be read.
    */
   previewFile(workspaceId: string, bytes: Uint8Array, options?: FileOptions): Promise<FilePreview>
-  /** Returns all matching contacts in pages, newest first, without contacts that are created meanwhile. */
-  export(workspaceId: string, query: ContactQuery): AsyncGenerator<Contact[]>
+  /**
+   * Returns the matching contacts in pages, newest first, without contacts that are created meanwhile: at most `limit`, after
+   * the contact `after`.
+   */
+  export(
+    workspaceId: string,
+    query: ContactQuery & { limit?: number | undefined; after?: string | undefined },
+  ): AsyncGenerator<Contact[]>
   /** Returns the existing contacts with these ids, indexed by id, with one query. */
   forSending(workspaceId: string, contactIds: readonly string[]): Promise<Map<string, Addressee>>
 }
@@ -293,8 +300,9 @@ export function createContacts({ storage, runtime, quotas }: ContactParts): Cont
       const parts = previewContacts({ storage, runtime, quotas }, workspaceId, rows)
       return { file, warnings, parts }
     },
-    async *export(workspaceId, query) {
-      for await (const rows of exportContacts(read, workspaceId, filterOf(query))) {
+    async *export(workspaceId, { limit = LIMITS.export_rows, after, ...query }) {
+      const part = { limit, after }
+      for await (const rows of exportContacts(read, workspaceId, filterOf(query), part)) {
         yield await recordsOf(read, workspaceId, rows)
       }
     },
@@ -336,18 +344,20 @@ const TAG_STEP = 50
 /** The number of contacts in a page. A page takes a few milliseconds of the database and a few hundred kilobytes. */
 const PAGE_ROWS = 500
 
-/** Returns all contacts that match the filter, newest first. Each page is read when the caller requests it. */
+/** Returns contacts that match the filter, newest first. Each page is read when the caller requests it. */
 async function* exportContacts(
   read: Pick<Reads, 'contacts'>,
   workspaceId: string,
   filter: ContactFilter,
+  part: { limit: number; after: string | undefined },
 ): AsyncGenerator<ContactRow[]> {
-  let after: string | undefined
-  for (;;) {
-    const page = { limit: PAGE_ROWS, offset: 0, after }
+  let { after } = part
+  for (let rest = part.limit; rest > 0; ) {
+    const page = { limit: Math.min(PAGE_ROWS, rest), offset: 0, after }
     const rows = await read.contacts.list(workspaceId, filter, page)
     if (rows.length > 0) yield rows
-    if (rows.length < PAGE_ROWS) return
+    if (rows.length < page.limit) return
+    rest -= rows.length
     after = rows.at(-1)?.id
     // A database in this thread blocks the event loop, so other work gets its turn between two pages.
     await new Promise((resolve) => setImmediate(resolve))

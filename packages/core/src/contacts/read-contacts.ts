@@ -18,10 +18,10 @@ import {
   type Column,
   CSV_COLUMNS,
   type CsvColumn,
-  guarded,
   mapColumns,
   SAMPLE_ROWS,
 } from '../tables/columns.ts'
+import { type CsvValue, csvLine } from '../tables/csv-line.ts'
 import { type Source, TableFault } from '../tables/encoding.ts'
 import { type Person, readPerson } from '../tables/people.ts'
 import { isCountry } from '../tables/phone-numbers.ts'
@@ -337,12 +337,12 @@ export const CSV_HEADER = `${CSV_COLUMNS.join(',')}\r\n`
 
 /** Contacts as lines of CSV (RFC 4180), which `readContacts` reads. */
 export function writeContactsCsv(contacts: readonly (Contact | WireContact)[]): string {
-  return contacts.map((contact) => `${cellsOf(contact).map(quoted).join(',')}\r\n`).join('')
+  return contacts.map((contact) => csvLine(cellsOf(contact))).join('')
 }
 
-function cellsOf(contact: Contact | WireContact): string[] {
+function cellsOf(contact: Contact | WireContact): CsvValue[] {
   const { tags, attributes, subscriptions, created_at, updated_at, ...texts } = contact
-  const cells: Record<CsvColumn, string | null> = {
+  const cells: Record<CsvColumn, CsvValue> = {
     ...texts,
     tags: tags.join(';'),
     attributes: Object.keys(attributes).length === 0 ? null : JSON.stringify(attributes),
@@ -350,10 +350,5 @@ function cellsOf(contact: Contact | WireContact): string[] {
     created_at: new Date(created_at).toISOString(),
     updated_at: new Date(updated_at).toISOString(),
   }
-  return CSV_COLUMNS.map((column) => guarded(cells[column] ?? ''))
-}
-
-/** Also quotes cells with semicolons, because some programs read semicolons as separators. */
-function quoted(cell: string): string {
-  return /[",;\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
+  return CSV_COLUMNS.map((column) => cells[column])
 }

@@ -196,6 +196,17 @@ const bulk = {
   broadcast_id: null,
 }
 
+const transaction = {
+  id: '019a9c60-4f20-7e52-9c73-5b2e8f3d4a09',
+  type: 'send' as const,
+  credits: -1,
+  balance_after: 249,
+  description: null,
+  channel: 'sms' as const,
+  reference: { type: 'message', id: MESSAGE_ID },
+  created_at: NOW,
+}
+
 const sentBulk = {
   bulk_id: BULK_ID,
   status: 'queued' as const,
@@ -605,6 +616,7 @@ export const EXAMPLES: Examples<typeof api> = {
       data: { message_id: MESSAGE_ID, status: 'queued', credits_used: 1, created_at: NOW },
     },
     get: { data: { message } },
+    export: { data: { messages: [message], next_after: null } },
     timeline: {
       data: {
         timeline: [
@@ -744,7 +756,7 @@ export const EXAMPLES: Examples<typeof api> = {
         errors: [{ index: 1, path: '', message: 'Missing required field: phone or email' }],
       },
     },
-    export: { data: { contacts: [contact] } },
+    export: { data: { contacts: [contact], next_after: null } },
     get: { data: { contact } },
     update: { body: { tags: ['vip'] }, data: { contact } },
     delete: done('Contact deleted'),
@@ -1060,20 +1072,10 @@ export const EXAMPLES: Examples<typeof api> = {
         expires_at: '2026-11-23T10:00:00.000Z',
       },
     },
+    export: { data: { transactions: [transaction], next_after: null } },
     transactions: {
       data: {
-        transactions: [
-          {
-            id: '019a9c60-4f20-7e52-9c73-5b2e8f3d4a09',
-            type: 'send',
-            credits: -1,
-            balance_after: 249,
-            description: null,
-            channel: 'sms',
-            reference: { type: 'message', id: MESSAGE_ID },
-            created_at: NOW,
-          },
-        ],
+        transactions: [transaction],
         pagination: onePage,
         next_after: null,
       },

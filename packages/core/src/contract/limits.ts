@@ -101,6 +101,11 @@ export const LIMITS = {
   /** Requests that wait for events: of one API key or session, and of one workspace. */
   events_waiting_per_key: 5,
   events_waiting_per_workspace: 20,
+  /** The rows of one export. A file with a million messages has some hundred megabytes. */
+  export_rows: 1_000_000,
+  /** The exports in flight of one workspace, and of one process: each reads a page at a time. */
+  exports_per_workspace: 2,
+  exports: 16,
   /** A longer JSON content is read separately, because 100 e-mails of 2 MB would block the event loop for seconds. */
   list_content_length: 32 * KB,
   message_search_length: 255,

@@ -1,6 +1,6 @@
-import { creditsOf, formatCredits, type Units } from '../contract/fields/units.ts'
+import { creditsOf, type Units } from '../contract/fields/units.ts'
 import type { Entry } from '../rules/decide.ts'
-import { guarded } from '../tables/columns.ts'
+import { type CsvValue, csvLine } from '../tables/csv-line.ts'
 
 /** An entry of the ledger with its workspace. */
 export type Booked = Entry & { email: string }
@@ -42,18 +42,12 @@ export const LEDGER_CSV_HEADER = `${COLUMNS.join(',')}\r\n`
 
 /** An entry as a line of CSV (RFC 4180). Amounts are exact decimals in credits, and no text is a spreadsheet formula. */
 export function ledgerCsvLine(entry: Booked): string {
-  return `${COLUMNS.map((column) => quoted(cellOf(column, entry[column]))).join(',')}\r\n`
+  return csvLine(COLUMNS.map((column) => shownOf(column, entry[column])))
 }
 
-function cellOf(column: string, value: string | number | Date | null): string {
-  if (value === null) return ''
-  if (value instanceof Date) return value.toISOString()
-  if (typeof value === 'string') return guarded(value)
-  return AMOUNTS.has(column) ? formatCredits(value as Units) : String(value)
-}
-
-function quoted(cell: string): string {
-  return /[",;\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
+function shownOf(column: string, value: string | number | Date | null): CsvValue {
+  const isAmount = typeof value === 'number' && AMOUNTS.has(column)
+  return isAmount ? creditsOf(value as Units) : value
 }
 
 /** An entry as a line of JSON (JSON Lines) with the names of the CSV columns; amounts are numbers in credits. */

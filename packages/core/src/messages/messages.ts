@@ -11,6 +11,7 @@ import type { BulkRequest, TemplateBulkRequest } from '../contract/resources/bul
 import {
   messages as endpoints,
   type Message,
+  type messageExport,
   type messageSearch,
 } from '../contract/resources/messages.ts'
 import { sentJson } from '../contract/resources/plain-send.ts'
@@ -51,6 +52,7 @@ import { eraseMessage, redactMessage } from './erase-message.ts'
 import { estimateOf, recipientsOfSend } from './estimate.ts'
 
 import {
+  exportMessages,
   type FoundMessages,
   recentFailures,
   type ShortMessage,
@@ -145,6 +147,14 @@ export interface Messages<F extends Form = 'given'> {
    * content. One call examines at most `LIMITS.messages_examined` messages for it, and `next_after` continues with the others.
    */
   search(viewer: Viewer, query: QueryIn<{ query: typeof messageSearch }, F>): Promise<FoundMessages>
+  /**
+   * Returns the messages that a filter selects in pages, newest first, without those that are accepted meanwhile: at most `limit`,
+   * after the message `after`. Contents longer than `LIMITS.list_content_length` are null.
+   */
+  export(
+    viewer: Viewer,
+    query: QueryIn<{ query: typeof messageExport }, F>,
+  ): AsyncGenerator<ShortMessage[]>
   /** The failures of the last hour by their error, most frequent first. At most 5,000 of each channel are counted. */
   recentFailures(viewer: Viewer): Promise<{ error_code: string | null; count: number }[]>
   /** Returns the same as `list`, but contents longer than `LIMITS.list_content_length` are null. */
@@ -455,6 +465,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
     },
     listShort,
     search: (viewer, query) => searchMessages({ storage, runtime }, viewer, query),
+    export: (viewer, query) => exportMessages({ storage, runtime }, viewer, query),
     recentFailures: (viewer) => recentFailures({ storage, runtime }, viewer),
     breakdown: (viewer, unit) => breakdownOf({ storage, runtime }, viewer, unit),
     history: (viewer, unit) => historyOf(storage, viewer, { unit, now: runtime.now() }),

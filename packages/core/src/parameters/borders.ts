@@ -18,7 +18,7 @@ import {
 import { CHANNELS, type Channel } from '../contract/resources/content.ts'
 import { emailBulk } from '../contract/resources/email-bulk.ts'
 import type { EventKind } from '../contract/resources/events.ts'
-import { messageSearch } from '../contract/resources/messages.ts'
+import { messageExport, messageSearch } from '../contract/resources/messages.ts'
 import { personHistory, personSearch } from '../contract/resources/people.ts'
 import { templateName } from '../contract/resources/template-use.ts'
 import { type ExternalCode, externalCode } from '../contract/resources/verifications.ts'
@@ -278,6 +278,7 @@ function billingBorders(api: Api['billing']) {
         z.object({ ...sliceFields, is_funding: z.boolean().optional() }),
       ),
     ),
+    exportTransactions: takesAtOnce(workspaceId, query(api.export.query.omit({ format: true }))),
     spending: takes(workspaceId, query(spendingFilter)),
     statement: takes(workspaceId, checked<string>('month', statementMonth)),
   }
@@ -322,6 +323,7 @@ function messageBorders({ messages: api, bulks }: Pick<Api, 'messages' | 'bulks'
     list: takes(viewer(api.list), query(api.list.query)),
     listShort: takes(viewer(api.list), query(api.list.query)),
     search: takes(viewer(api.list), query(messageSearch)),
+    export: takesAtOnce(viewer(api.list), query(messageExport)),
     recentFailures: takes(viewer(api.list)),
     history: takes(viewer(api.list), checked<'day' | 'hour'>('unit', z.enum(['day', 'hour']))),
     breakdown: takes(viewer(api.list), checked<'day' | 'hour'>('unit', z.enum(['day', 'hour']))),

@@ -1948,4 +1948,7 @@ export default {
     'إرسال جماعي متوقف مؤقتًا: {messages} بالانتظار حتى يُستأنف.',
   'The bulk {name} is paused: {messages} wait until it is resumed.':
     'الإرسال الجماعي {name} متوقف مؤقتًا: {messages} بالانتظار حتى يُستأنف.',
+  '{rows} rows exported.': 'صُدّرت الصفوف: {rows}.',
+  '{rows} of {total} rows': '{rows} من {total} من الصفوف',
+  '{rows} rows': 'الصفوف: {rows}',
 }

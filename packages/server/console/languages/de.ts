@@ -1789,4 +1789,7 @@ export default {
     'Ein Massenversand ist pausiert: {messages} warten, bis er fortgesetzt wird.',
   'The bulk {name} is paused: {messages} wait until it is resumed.':
     'Der Massenversand {name} ist pausiert: {messages} warten, bis er fortgesetzt wird.',
+  '{rows} rows exported.': '{rows} Zeilen exportiert.',
+  '{rows} of {total} rows': '{rows} von {total} Zeilen',
+  '{rows} rows': '{rows} Zeilen',
 }

@@ -44,13 +44,52 @@ export const ownApi = {
   },
 }
 
+/**
+ * Loads an export as a file. `onRows` gets the number of rows that have arrived. @throws SvcError for a refusal; TypeError if the
+ * answer ends too early
+ */
+export async function loadExport(
+  path: string,
+  query: Record<string, string | undefined>,
+  { signal, onRows }: { signal: AbortSignal; onRows(count: number): void },
+): Promise<Blob> {
+  const response = await request(ownUrl(path, query), { signal })
+  if (!response.ok || !response.body) return readAnswer(response)
+  const parts: BlobPart[] = []
+  let lines = 0
+  let isQuoted = false
+  const reader = response.body.getReader()
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) break
+    for (const byte of value) {
+      // A quoted cell may have line breaks; a quote within it is doubled.
+      if (byte === 34) isQuoted = !isQuoted
+      else if (byte === 10 && !isQuoted) lines += 1
+    }
+    parts.push(value)
+    // The first line has the names of the columns.
+    onRows(Math.max(0, lines - 1))
+  }
+  return new Blob(parts, { type: 'text/csv' })
+}
+
 async function ask<T>(url: string, init: RequestInit, type = 'application/json'): Promise<T> {
+  return readAnswer(await request(url, init, type))
+}
+
+async function request(url: string, init: RequestInit, type = ''): Promise<Response> {
   const headers = { ...choiceHeaders(), ...(init.body && { 'content-type': type }) }
   const response = await fetch(url, { ...init, headers }).catch((error) => {
     if (init.signal?.aborted) throw error
     throw new SvcError('connection_failed', t('The service cannot be reached.'))
   })
   if (response.status === 401) void loadSession().catch(() => {})
+  return response
+}
+
+/** The data of an answer. @throws SvcError for a refusal */
+async function readAnswer<T>(response: Response): Promise<T> {
   const { status } = response
   const facts = { status, requestId: response.headers.get('x-request-id') }
   const answer = (await response.json().catch(() => null)) as Envelope<T> | null

@@ -5,6 +5,7 @@ import type { Authenticator } from '../admission/authenticator.ts'
 import { isLocal } from '../dev/local-only.ts'
 import { PAGE_CSP, serveHandler, servePage } from '../pages/page.ts'
 import { notice, plainPageCsp } from '../pages/plain-page.ts'
+import type { Export } from '../routes/exports.ts'
 import { type Handlers, mount } from '../routes/mount.ts'
 import type { ConsoleAccess } from './access.ts'
 import { BUNDLE_FOLDER, type Bundle, indexHtml, readBundle } from './bundle.ts'
@@ -98,12 +99,14 @@ export async function serveConsole(
   {
     core,
     authenticator,
+    exportRows,
     access,
     options,
     now,
   }: {
     core: DecodedCore
     authenticator: Authenticator
+    exportRows: Export
     access: ConsoleAccess
     options: ConsoleOptions & ConsoleTiming & ServiceFacts
     now: () => number
@@ -150,7 +153,9 @@ export async function serveConsole(
       console: { ...access, chooses_by_query: true, is_passive: true },
     },
   )
-  mount(app, admission, consoleMessages, consoleMessageHandlers(core), { console: access })
+  mount(app, admission, consoleMessages, consoleMessageHandlers(core, exportRows), {
+    console: access,
+  })
   mount(app, admission, messageHtml, messageHtmlHandlers(core), {
     console: { ...access, chooses_by_query: true },
   })

@@ -5,6 +5,7 @@ import {
   endpoint,
   limit,
   message,
+  messageExport,
   messageSearch,
   nextAfter,
   receivedMessage,
@@ -13,6 +14,8 @@ import {
 } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
 import * as z from 'zod'
+import type { Export } from '../routes/exports.ts'
+import { exported } from '../routes/messages.ts'
 import type { Handlers } from '../routes/mount.ts'
 
 const reading = {
@@ -44,6 +47,14 @@ export const consoleMessages = {
       searched_until: timestamp.nullable(),
     }),
     summary: 'List messages, or search some of them, newest first',
+  }),
+  export: endpoint({
+    ...reading,
+    path: '/api/messages/export',
+    gives_csv: true,
+    query: messageExport.extend({ format: z.literal('csv') }),
+    data: z.object({}),
+    summary: 'Export the messages of a search as CSV',
   }),
   bulks: endpoint({
     ...reading,
@@ -101,10 +112,17 @@ export const MAIL_CSP =
   "frame-ancestors 'self'; sandbox"
 
 /** The handlers of messages and bulks as the console shows them. */
-export function consoleMessageHandlers({
-  messages,
-}: DecodedCore): Handlers<typeof consoleMessages> {
+export function consoleMessageHandlers(
+  { messages }: DecodedCore,
+  exportRows: Export,
+): Handlers<typeof consoleMessages> {
   return {
+    export({ viewer, workspace_id, query, reply }) {
+      const { format, ...selected } = query
+      const pages = messages.export(viewer, selected)
+      const { limit } = selected
+      return exportRows({ ...exported, reply, workspace_id, format, limit, pages })
+    },
     search: ({ viewer, query }) => messages.search(viewer, query),
     bulks: ({ viewer, query }) => messages.bulks.list(viewer, { ...query, offset: 0 }),
   }

@@ -1,11 +1,17 @@
-import { type api, type apiFor, SvcError, sliceOf } from '@svc/core/contract'
-import { type DecodedCore, within } from '@svc/core/operate'
+import { type api, type apiFor, SvcError, sliceOf, transaction } from '@svc/core/contract'
+import {
+  type DecodedCore,
+  TRANSACTIONS_CSV_HEADER,
+  within,
+  writeTransactionsCsv,
+} from '@svc/core/operate'
 import type { FastifyInstance } from 'fastify'
 import type { Admission } from '../admission/admission.ts'
 import { type Authenticator, keyOf } from '../admission/authenticator.ts'
 import type { ConsoleAccess } from '../console-api/access.ts'
 import { contactRoutes } from './contacts.ts'
 import { eventRoutes } from './events.ts'
+import type { Export } from './exports.ts'
 import { invitationRoutes, memberRoutes, sessionRoutes } from './members.ts'
 import { messageRoutes, receivedRoutes } from './messages.ts'
 import { type Handlers, mount } from './mount.ts'
@@ -20,6 +26,7 @@ type Groups = ReturnType<typeof apiFor>
 export interface GroupParts {
   core: DecodedCore
   authenticator: Authenticator
+  exportRows: Export
   self_service_domains: boolean
   isClosing(): boolean
   now(): number
@@ -28,7 +35,14 @@ export interface GroupParts {
 /** The handlers of all groups of the API. A group without handlers does not compile. */
 function handlersOf(
   app: FastifyInstance,
-  { core, authenticator, self_service_domains: self_service, isClosing, now }: GroupParts,
+  {
+    core,
+    authenticator,
+    exportRows,
+    self_service_domains: self_service,
+    isClosing,
+    now,
+  }: GroupParts,
 ): { [Name in keyof Groups]: Handlers<Groups[Name]> } {
   return {
     workspaces: workspaceRoutes(core, authenticator),
@@ -36,18 +50,18 @@ function handlersOf(
     invitations: invitationRoutes(core, authenticator),
     sessions: sessionRoutes(core),
     api_keys: apiKeyRoutes(core),
-    messages: messageRoutes(core),
+    messages: messageRoutes(core, exportRows),
     bulks: bulkRoutes(core),
     received: receivedRoutes(core),
     verifications: verificationRoutes(core),
     templates: templateRoutes(core),
     broadcasts: broadcastRoutes(core),
-    contacts: contactRoutes(core),
+    contacts: contactRoutes(core, exportRows),
     suppressions: suppressionRoutes(core),
     webhooks: webhookRoutes(core),
     events: eventRoutes(app, core, authenticator),
     domains: domainRoutes(core, { self_service }),
-    billing: billingRoutes(core),
+    billing: billingRoutes(core, exportRows),
     audit: auditRoutes(core),
     health: healthRoutes(core, { isClosing, now }),
   }
@@ -90,7 +104,7 @@ function auditRoutes(core: DecodedCore): Handlers<typeof api.audit> {
   }
 }
 
-function billingRoutes({ billing }: DecodedCore): Handlers<typeof api.billing> {
+function billingRoutes({ billing }: DecodedCore, exportRows: Export): Handlers<typeof api.billing> {
   return {
     packages: () => ({ packages: billing.packages() }),
     async checkout({ workspace_id, body, idempotency_key, replayed: markReplayed }) {
@@ -104,6 +118,18 @@ function billingRoutes({ billing }: DecodedCore): Handlers<typeof api.billing> {
         sliceOf(query),
       )
       return { transactions, pagination: paginationOf(total, query), next_after }
+    },
+    export({ workspace_id, query, reply }) {
+      const { format, ...part } = query
+      return exportRows({
+        ...{ reply, workspace_id, format, limit: part.limit },
+        name: 'transactions',
+        pages: billing.exportTransactions(workspace_id, part),
+        header: TRANSACTIONS_CSV_HEADER,
+        csv: writeTransactionsCsv,
+        json: (row) => transaction.encode(row),
+        positionOf: ({ number }) => String(number),
+      })
     },
     async notify({ signed, countBadSignature }) {
       try {

@@ -1,12 +1,16 @@
 import { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
-import { type api, type Message, message } from '@svc/core/contract'
-import type { DecodedCore } from '@svc/core/operate'
+import { type api, exportedMessage, type Message, message } from '@svc/core/contract'
+import { type DecodedCore, MESSAGES_CSV_HEADER, writeMessagesCsv } from '@svc/core/operate'
 import { keyOf } from '../admission/authenticator.ts'
+import type { Export } from './exports.ts'
 import type { Handlers } from './mount.ts'
 import { paginationOf } from './paging.ts'
 
-export function messageRoutes({ messages }: DecodedCore): Handlers<typeof api.messages> {
+export function messageRoutes(
+  { messages }: DecodedCore,
+  exportRows: Export,
+): Handlers<typeof api.messages> {
   return {
     async send({ identity, body, idempotency_key, replayed: markReplayed }) {
       const { data, replayed } = await messages.send(keyOf(identity), body, { idempotency_key })
@@ -45,7 +49,22 @@ export function messageRoutes({ messages }: DecodedCore): Handlers<typeof api.me
       const pieces = inPieces(page, rest, (id) => messages.get(viewer, id))
       return Readable.from(pieces, { objectMode: false })
     },
+    export({ viewer, workspace_id, query, reply }) {
+      const { format, ...selected } = query
+      const pages = messages.export(viewer, selected)
+      const { limit } = selected
+      return exportRows({ ...exported, reply, workspace_id, format, limit, pages })
+    },
   }
+}
+
+/** How messages are written into an export. */
+export const exported = {
+  name: 'messages',
+  header: MESSAGES_CSV_HEADER,
+  csv: writeMessagesCsv,
+  json: (row: ShortMessage) => exportedMessage.encode(row),
+  positionOf: ({ id }: ShortMessage) => id,
 }
 
 export function receivedRoutes({ received }: DecodedCore): Handlers<typeof api.received> {

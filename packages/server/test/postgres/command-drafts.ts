@@ -304,6 +304,7 @@ export function draftsFrom(
       ...(once(2) && { headers: { 'idempotency-key': `key ${below(6)}` } }),
     }),
     'billing.transactions': () => ({ query: page() }),
+    'billing.export': () => ({ query: { limit: String(1 + below(9)) } }),
     'billing.notify': ({ sessions }) => notification(now(), pick(sessions)),
     'messages.send': send,
     'messages.send cc': () => ({ json: mailTo({ cc: ['neema@example.com'] }) }),
@@ -346,6 +347,9 @@ export function draftsFrom(
         ...(once(4) && { startDate: pick(TIMES) }),
         ...(once(4) && { endDate: pick(TIMES) }),
       },
+    }),
+    'messages.export': () => ({
+      query: { ...(once(3) && { status: pick(['queued', 'failed']) }) },
     }),
     'messages.list': ({ cursors }) => ({
       query: {

@@ -54,6 +54,27 @@ export function listQuery<
     })
 }
 
+/** The query of an export: its format and its part. */
+export const exportQuery = {
+  format: z.enum(['json', 'csv']).default('json'),
+  limit: wholeNumber({
+    max: LIMITS.export_rows,
+    byDefault: LIMITS.export_rows,
+    otherwise: `Limit must be between 1 and ${LIMITS.export_rows}`,
+  })
+    .default(LIMITS.export_rows)
+    .meta({ description: 'The maximum number of rows. `after` continues.' }),
+  after: uuid.optional().meta({
+    description:
+      'Only the rows after the row with this id: the last one of an earlier export, `next_after` in JSON.',
+  }),
+}
+
+/** The `next_after` of an export as JSON. */
+export const exportNext = z.string().nullable().meta({
+  description: 'The `after` that continues; null if the export ended before its `limit`.',
+})
+
 /** The `next_after` of a list's answer. */
 export const nextAfter = z.string().nullable().meta({
   description: 'The `after` of the next page; null on the last page.',

@@ -1,6 +1,13 @@
 import * as z from 'zod'
 import { endpoint } from '../endpoints/endpoint.ts'
-import { afterText, listQuery, nextAfter, pagination } from '../endpoints/paging.ts'
+import {
+  afterText,
+  exportNext,
+  exportQuery,
+  listQuery,
+  nextAfter,
+  pagination,
+} from '../endpoints/paging.ts'
 import { credits, pageUrl, text, timestamp, uuid } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
 import { CHANNELS } from './content.ts'
@@ -124,6 +131,25 @@ export const billing = {
     query: listQuery({}, afterText),
     data: z.object({ transactions: z.array(transaction), pagination, next_after: nextAfter }),
     summary: 'List the changes of the balance, newest first',
+  }),
+  export: endpoint({
+    method: 'GET',
+    path: '/api/v1/billing/transactions/export',
+    auth: 'jwt',
+    needs: 'belong',
+    rate: 'general',
+    status: 200,
+    gives_csv: true,
+    query: z.object({
+      ...exportQuery,
+      after: afterText.optional().meta({
+        description: 'The `next_after` of an earlier export, `number` of the last row in CSV.',
+      }),
+    }),
+    data: z.object({ transactions: z.array(transaction), next_after: exportNext }),
+    summary: 'Export the changes of the balance, newest first',
+    description:
+      'The answer is streamed while it is read. In CSV, no cell runs as a formula in a spreadsheet. A workspace may have 2 exports in flight.',
   }),
   notify: endpoint({
     method: 'POST',

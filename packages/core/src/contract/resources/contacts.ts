@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { endpoint } from '../endpoints/endpoint.ts'
-import { listQuery, nextAfter, pagination } from '../endpoints/paging.ts'
+import { exportNext, exportQuery, listQuery, nextAfter, pagination } from '../endpoints/paging.ts'
 import { email, jsonObject, phone, phoneOrText, text, timestamp, uuid } from '../fields/fields.ts'
 import { jsonShape } from '../fields/json-text.ts'
 import { LIMITS } from '../limits.ts'
@@ -232,9 +232,11 @@ export const contacts = {
     path: '/api/v1/contacts/export',
     status: 200,
     gives_csv: true,
-    query: z.object({ format: z.enum(['json', 'csv']).default('json'), ...filters }),
-    data: z.object({ contacts: z.array(contact) }),
+    query: z.object({ ...filters, ...exportQuery }),
+    data: z.object({ contacts: z.array(contact), next_after: exportNext }),
     summary: 'Export all contacts, newest first',
+    description:
+      'The answer is streamed while it is read. A workspace may have 2 exports in flight.',
   }),
   get: endpoint({
     ...access,

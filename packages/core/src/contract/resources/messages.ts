@@ -1,6 +1,13 @@
 import * as z from 'zod'
 import { endpoint } from '../endpoints/endpoint.ts'
-import { limit, listQuery, nextAfter, pagination } from '../endpoints/paging.ts'
+import {
+  exportNext,
+  exportQuery,
+  limit,
+  listQuery,
+  nextAfter,
+  pagination,
+} from '../endpoints/paging.ts'
 import {
   credits,
   dateTime,
@@ -14,7 +21,7 @@ import { LIMITS } from '../limits.ts'
 import { CHANNELS } from './content.ts'
 import { estimateFor } from './estimate.ts'
 import { MESSAGE_STATUSES } from './mail-recipients.ts'
-import { message } from './message.ts'
+import { message, storedContent } from './message.ts'
 import { plainSend, sentJson } from './plain-send.ts'
 import { channelText, sendRequest } from './send-request.ts'
 import { templateName, usedTemplate } from './template-use.ts'
@@ -35,6 +42,33 @@ const LISTED_STATUSES = ['queued', 'sent', 'delivered', 'failed', 'canceled'] as
 
 const reading = { auth: 'api_key', scope: 'read_messages', rate: 'general', status: 200 } as const
 const oneMessage = { params: z.object({ id: uuid }), not_found: 'Message not found' } as const
+
+/** The filters of the list of messages. */
+const filters = {
+  channel: z.enum(CHANNELS, channelText(CHANNELS)).optional(),
+  status: z.enum(LISTED_STATUSES).optional().meta({
+    description: '`failed` includes canceled messages; `canceled` selects only these.',
+  }),
+  startDate: queryDateTime.optional(),
+  endDate: queryDateTime.optional(),
+  bulk_id: uuid.optional(),
+  recipient: phoneOrText(text(LIMITS.email_length)).optional(),
+  sender: phoneOrText(text(LIMITS.sender_name_length)).optional().meta({
+    description: 'Only messages whose request had this `from`.',
+  }),
+  template: templateName.optional().meta({
+    description: 'Only messages from the template with this name.',
+  }),
+}
+
+/** A message of an export. */
+export const exportedMessage = message
+  .extend({
+    content: storedContent.nullable().meta({
+      description: 'Null if it is longer than 32 KB: `GET /api/v1/messages/:id` has it.',
+    }),
+  })
+  .meta({ id: 'ExportedMessage' })
 
 /** The maximum of a request to send one message, whose files have at most so many decoded bytes. */
 export function sendBodyBytes(
@@ -163,20 +197,7 @@ export const messagesFor = ({ voice, attachments_max_bytes }: ApiOptions) =>
       path: '/api/v1/messages',
       in_pieces: true,
       query: listQuery({
-        channel: z.enum(CHANNELS, channelText(CHANNELS)).optional(),
-        status: z.enum(LISTED_STATUSES).optional().meta({
-          description: '`failed` includes canceled messages; `canceled` selects only these.',
-        }),
-        startDate: queryDateTime.optional(),
-        endDate: queryDateTime.optional(),
-        bulk_id: uuid.optional(),
-        recipient: phoneOrText(text(LIMITS.email_length)).optional(),
-        sender: phoneOrText(text(LIMITS.sender_name_length)).optional().meta({
-          description: 'Only messages whose request had this `from`.',
-        }),
-        template: templateName.optional().meta({
-          description: 'Only messages from the template with this name.',
-        }),
+        ...filters,
         before: uuid.optional().meta({
           description:
             'Only the items before the item with this id, in the order of the list: the page that precedes it. Not with `page`, `after` or `cursor`.',
@@ -194,6 +215,17 @@ export const messagesFor = ({ voice, attachments_max_bytes }: ApiOptions) =>
         next_after: nextAfter,
       }),
       summary: 'List messages, newest first',
+    }),
+    export: endpoint({
+      ...reading,
+      method: 'GET',
+      path: '/api/v1/messages/export',
+      gives_csv: true,
+      query: z.object({ ...filters, ...exportQuery }),
+      data: z.object({ messages: z.array(exportedMessage), next_after: exportNext }),
+      summary: 'Export messages, newest first',
+      description:
+        'The answer is streamed while it is read, without the messages that are accepted meanwhile. In CSV, `subject` and `text` are empty for a content longer than 32 KB, and no cell runs as a formula in a spreadsheet. A workspace may have 2 exports in flight.',
     }),
   }) as const
 
@@ -222,3 +254,13 @@ export const messageSearch = z.object({
 
 /** The query of a search among the messages of a workspace. */
 export type MessageSearch = z.output<typeof messageSearch>
+
+/** The query of an export of messages, with all filters of the console. */
+export const messageExport = messageSearch.extend({
+  recipient: phoneOrText(text(LIMITS.email_length)).optional(),
+  template: templateName.optional(),
+  limit: exportQuery.limit,
+})
+
+/** The query of an export of messages. */
+export type MessageExport = z.output<typeof messageExport>

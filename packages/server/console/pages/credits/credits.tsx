@@ -6,6 +6,7 @@ import {
   type Column,
   Dialog,
   Empty,
+  ExportButton,
   FormDialog,
   Loaded,
   Money,
@@ -134,6 +135,7 @@ function Balance() {
   return (
     <>
       <PageHead title={t('Credits')}>
+        <ExportButton path="/v1/billing/transactions/export" query={{}} name="transactions" />
         {may('bill') && (
           <Button kind="primary" icon="plus" onClick={() => setOpen('buy')}>
             {t('Buy credits')}

@@ -6,6 +6,7 @@ import {
   type Column,
   DayInput,
   Empty,
+  ExportButton,
   FormDialog,
   LinkButton,
   Loaded,
@@ -185,6 +186,12 @@ function Messages({ params }: PageProps) {
   return (
     <>
       <PageHead title={t('Messages')}>
+        <ExportButton
+          path="/messages/export"
+          query={{ ...asked, after: undefined, ...datesOf(filter) }}
+          name="messages"
+          total={list.data?.total}
+        />
         {may('send') && (
           <LinkButton kind="primary" icon="compose" to="/compose">
             {t('New message')}
