@@ -81,6 +81,7 @@ import { LOGIN_FACTORS } from './workspaces/login-factors.ts'
 import { createMembers, type Members } from './workspaces/members.ts'
 import { createOwnerMails } from './workspaces/owner-mails.ts'
 import { createPasswords } from './workspaces/password.ts'
+import { createSavedFilters, type SavedFilters } from './workspaces/saved-filters.ts'
 import { createWorkspaces, type Workspaces } from './workspaces/workspaces.ts'
 
 /**
@@ -92,6 +93,8 @@ export interface Core<F extends Form = 'given'> {
   workspaces: Workspaces<F>
   /** Members of workspaces, invitations, the sessions of logins, and sign-in with OIDC. */
   members: Members<F>
+  /** The filters of messages that people saved. */
+  savedFilters: SavedFilters<F>
   /** The API keys of workspaces, and the identity behind a key. */
   apiKeys: ApiKeys<F>
   /** Balances, the ledger, grants and spending terms, for the operator. Amounts are whole micro-credits. */
@@ -412,6 +415,7 @@ function bindApi(parts: Parts) {
   const noteRefused = createRefusedSignIns({ storage, runtime, secret })
   const factors = createSecondFactors({ storage, runtime, secret, place: LOGIN_FACTORS })
   return {
+    savedFilters: createSavedFilters({ storage, runtime }),
     members: createMembers({
       ...{ storage, runtime, passwords, mails, factors, passkeys, noteRefused },
     }),

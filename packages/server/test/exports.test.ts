@@ -21,7 +21,10 @@ beforeAll(async () => {
   key = (await world().key(owner, { scopes })).key
   strangersKey = (await world().key(stranger, { scopes })).key
   for (let i = 0; i < 450; i += 50) {
-    const recipients = Array.from({ length: 50 }, (_, j) => `+2557000${String(i + j).padStart(5, '0')}`)
+    const recipients = Array.from(
+      { length: 50 },
+      (_, j) => `+2557000${String(i + j).padStart(5, '0')}`,
+    )
     const json = { channel: 'sms', content: { text: `n${i}` }, recipients }
     expect((await world().call('POST', '/api/v1/messages/bulk', { key, json })).status).toBe(201)
   }

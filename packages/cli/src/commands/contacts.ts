@@ -8,7 +8,6 @@ import { readInputFile, unreadable } from '../input/read-input.ts'
 import { pairsOf } from '../messages/send-request.ts'
 import { Failure, usage } from '../process/failure.ts'
 import { listing, type PageOptions, pageOf, pagingOf, withPage } from '../show/listing.ts'
-import { counted } from '../show/text.ts'
 import { addOneContact } from './contacts-one.ts'
 import { writeExport } from './write-export.ts'
 

@@ -101,6 +101,9 @@ export const LIMITS = {
   /** Requests that wait for events: of one API key or session, and of one workspace. */
   events_waiting_per_key: 5,
   events_waiting_per_workspace: 20,
+  /** The filters that a person saves in a workspace: more do not fit into a menu. */
+  saved_filters: 50,
+  saved_filter_name_length: 60,
   /** The rows of one export. A file with a million messages has some hundred megabytes. */
   export_rows: 1_000_000,
   /** The exports in flight of one workspace, and of one process: each reads a page at a time. */

@@ -6,7 +6,7 @@ import { invalid, SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { Bulk, BulkRejection, bulks as endpoints } from '../contract/resources/bulk.ts'
 import type { BulkRequest, TemplateBulkRequest } from '../contract/resources/bulk-request.ts'
-import type { Channel } from '../contract/resources/content.ts'
+import type { Channel, Content } from '../contract/resources/content.ts'
 import type { EmailBulk, emailBulk } from '../contract/resources/email-bulk.ts'
 
 import { priceForSeveral } from '../prices/price.ts'
@@ -49,6 +49,13 @@ export type ListedBulk = Omit<Bulk, 'counts' | 'credits_refunded' | 'failures'> 
   failed: number
 }
 
+/** The message that one recipient of a bulk would get; `content` is null if there is none, and `message` says why. */
+export interface BulkPreview {
+  to: string | null
+  content: Content | null
+  message: string | null
+}
+
 /** Many messages of one request. */
 export interface Bulks<F extends Form = 'given'> {
   /**
@@ -71,6 +78,11 @@ export interface Bulks<F extends Form = 'given'> {
     request: BodyIn<typeof emailBulk, F>,
     options?: SendOptionsIn<F>,
   ): Promise<IdempotentResult<SentBulk>>
+  /**
+   * The message that the one recipient of a request would get, or the reason why there is none. Nothing is stored or charged.
+   * @throws SvcError `validation_error` for other faults of the request, and for another number of recipients.
+   */
+  preview(identity: KeyIdentity, request: BodyIn<typeof endpoints.send, F>): Promise<BulkPreview>
   /**
    * One bulk with the counts of its messages by status.
    * @throws SvcError `not_found`, also for a bulk that the viewer may not see.
@@ -284,6 +296,17 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
       watched(request.channel, () => send(identity, request, key), madeBy),
     sendEmails: (identity, request, options = {}) =>
       watched('email', () => sendEmails(identity, request, options), madeBy),
+    async preview(identity, given) {
+      const source =
+        'template' in given ? await sourceOf(storage.read, identity.workspace_id, given) : null
+      const request =
+        source === null ? (given as BulkRequest) : bulkOf(given as TemplateBulkRequest, source)
+      if (request.recipients.length !== 1) throw invalid('recipients', 'Give one recipient')
+      const { drafts, rejected } = await recipientsOf(parts, identity, request, source)
+      const [draft] = drafts
+      if (draft) return { to: draft.to, content: draft.content, message: null }
+      return { to: rejected[0]?.to ?? null, content: null, message: rejected[0]?.message ?? '' }
+    },
     get: async (viewer, bulkId) => recordOf(await find(viewer, bulkId)),
     async list(viewer, { channel, ...slice }) {
       const { workspace_id, livemode } = viewOf(viewer)

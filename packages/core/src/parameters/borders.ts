@@ -18,7 +18,7 @@ import {
 import { CHANNELS, type Channel } from '../contract/resources/content.ts'
 import { emailBulk } from '../contract/resources/email-bulk.ts'
 import type { EventKind } from '../contract/resources/events.ts'
-import { messageExport, messageSearch } from '../contract/resources/messages.ts'
+import { messageExport, messageSearch, newSavedFilter } from '../contract/resources/messages.ts'
 import { personHistory, personSearch } from '../contract/resources/people.ts'
 import { templateName } from '../contract/resources/template-use.ts'
 import { type ExternalCode, externalCode } from '../contract/resources/verifications.ts'
@@ -29,6 +29,7 @@ import type { SimulatedMessage } from '../inbound/received-messages.ts'
 import type { DocumentRequest } from '../remote-files/remote-files.ts'
 import { whenReady } from '../runtime/awaitable.ts'
 import type { Members } from '../workspaces/members.ts'
+import type { FilterOwner } from '../workspaces/saved-filters.ts'
 import type { OidcPerson } from '../workspaces/sign-in.ts'
 import type { TokenPurpose } from '../workspaces/token.ts'
 import type { Session } from '../workspaces/workspaces.ts'
@@ -67,6 +68,7 @@ function makeBorders(api: Api) {
     ...operator,
     workspaces: { ...operator.workspaces, ...workspaceBorders(api.workspaces) },
     members: memberBorders(api),
+    savedFilters: savedFilterBorders(),
     apiKeys: apiKeyBorders(api.api_keys),
     billing: { ...operator.billing, ...billingBorders(api.billing) },
     audit: {
@@ -103,6 +105,21 @@ function makeBorders(api: Api) {
     },
     suppressions: suppressionBorders(api.suppressions),
     ...eventBorders(api.events),
+  }
+}
+
+function savedFilterBorders() {
+  const owner = checked<FilterOwner>(
+    'owner',
+    z.strictObject({ workspace_id: z.guid(), user_id: fields.note }),
+  )
+  const filter = body({ body: newSavedFilter })
+  const one = id({ not_found: 'Saved filter not found' } as Endpoint)
+  return {
+    list: takes(owner),
+    add: takes(owner, filter),
+    change: takes(owner, one, filter),
+    remove: takes(owner, one),
   }
 }
 
@@ -336,6 +353,7 @@ function messageBorders({ messages: api, bulks }: Pick<Api, 'messages' | 'bulks'
     bulks: {
       send: takes(identity(bulks.send), body(bulks.send), keyed),
       sendEmails: takes(identity(bulks.send), body(emailBulk), keyed),
+      preview: takes(identity(bulks.send), body(bulks.send)),
       get: takes(viewer(bulks.get), id(bulks.get)),
       list: takes(
         viewer(bulks.get),

@@ -1,4 +1,5 @@
 import type { AssignedRole } from '../contract/endpoints/roles.ts'
+import type { SavedFilterValues } from '../contract/resources/messages.ts'
 import type { Dialect } from './dialect.ts'
 
 /**
@@ -43,6 +44,19 @@ export function memberTables(d: Dialect) {
       d.primaryKey({ columns: [t.workspace_id, t.user_id] }),
       d.index('members_user').on(t.user_id),
     ],
+  )
+  /** Filters of messages that a person saved in a workspace. They name no recipient. */
+  const saved_filters = d.table(
+    'saved_filters',
+    {
+      workspace_id: d.text().notNull(),
+      /** A member, or the workspace for its owner. */
+      user_id: d.text().notNull(),
+      id: d.text().notNull(),
+      name: d.text().notNull(),
+      filter: d.json<SavedFilterValues>().notNull(),
+    },
+    (t) => [d.primaryKey({ columns: [t.workspace_id, t.user_id, t.id] })],
   )
   /** Open invitations; an accepted or withdrawn one is removed. */
   const invitations = d.table(
@@ -150,7 +164,7 @@ export function memberTables(d: Dialect) {
     (t) => [d.index('passkey_challenges_expires').on(t.expires_at)],
   )
   return {
-    ...{ users, members, invitations, sessions, oidc_identities },
+    ...{ users, members, saved_filters, invitations, sessions, oidc_identities },
     ...{ second_factors, passkeys, passkey_challenges },
   }
 }

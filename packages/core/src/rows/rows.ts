@@ -8,6 +8,7 @@ export type EndedSessionRow = Row<'ended_sessions'>
 export type UserRow = Row<'users'>
 export type MemberRow = Row<'members'>
 export type InvitationRow = Row<'invitations'>
+export type SavedFilterRow = Row<'saved_filters'>
 export type SessionRow = Row<'sessions'>
 export type OidcIdentityRow = Row<'oidc_identities'>
 export type LoginNetworkRow = Row<'login_networks'>

@@ -160,6 +160,7 @@ export async function removeMember(
   await stores.users.lock(user_id)
   if (!(await stores.members.remove(workspace_id, user_id))) throw memberNotFound()
   await stores.sessions.clear(user_id, workspace_id)
+  await stores.savedFilters.clear(workspace_id, user_id)
   const others = await stores.members.ofUser(user_id)
   if (others.length === 0) await stores.users.remove(user_id)
 }

@@ -118,9 +118,11 @@ export function isolationContract(open: OpenStorage): void {
     const workspaceId = await bench.workspace()
     await bench.storage.write(({ eventLog }) => eventLog.keep(true))
     const key = bench.make.apiKey(workspaceId, { sealed_key: 'svc_key' as Sealed })
-    await bench.storage.write(async ({ apiKeys, members, invitations }) => {
+    await bench.storage.write(async ({ apiKeys, members, savedFilters, invitations }) => {
       await apiKeys.insert(key)
       await members.add(MEMBER(workspaceId))
+      const filter = { id: bench.clock.id(), name: 'failed', filter: { status: 'failed' as const } }
+      await savedFilters.insert({ workspace_id: workspaceId, user_id: workspaceId, ...filter })
       await invitations.insert(INVITATION(workspaceId))
     })
     const webhook = await bench.webhook(workspaceId)
@@ -298,6 +300,7 @@ export function isolationContract(open: OpenStorage): void {
         templates,
         broadcasts,
         members,
+        savedFilters,
         invitations,
       } = bench.storage.read
       const keys = {
@@ -362,6 +365,7 @@ export function isolationContract(open: OpenStorage): void {
           entriesFrom: () => credits.entriesFrom(asker, { seq: 1, limit: 10 }),
           entriesAbout: () => credits.entriesAbout(asker, [BULK_ID]),
         },
+        savedFilters: { list: () => savedFilters.list(asker, workspaceId) },
         members: {
           byId: () => members.byId(asker, workspaceId),
           list: () => members.list(asker),

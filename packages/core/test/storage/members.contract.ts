@@ -49,6 +49,11 @@ export function membersContract(open: OpenStorage): void {
     ends_at: new Date(bench.clock.now().getTime() + 60_000),
   })
 
+  const savedFilter = (workspace_id: string, user_id: string, name = 'failed') => ({
+    ...{ workspace_id, user_id, name, id: bench.clock.id() },
+    filter: { status: 'failed' as const },
+  })
+
   it('finds a user by the address in any case, once among many that begin at the same time', async () => {
     const rows = ['Asha@Example.com', 'asha@example.COM', 'ASHA@example.com'].map(user)
     const inserted = await Promise.all(
@@ -119,6 +124,7 @@ export function membersContract(open: OpenStorage): void {
       await bench.storage.write(async (stores) => {
         await stores.users.insert(row)
         await stores.members.add(member(workspaceId, row.id))
+        await stores.savedFilters.insert(savedFilter(workspaceId, row.id))
         await stores.sessions.begin(session(row.id, workspaceId, 1))
         const identity = { issuer: 'https://id.example', user_id: row.id, created_at: at }
         await stores.users.link({ ...identity, subject: row.email })
@@ -130,17 +136,18 @@ export function membersContract(open: OpenStorage): void {
       })
     }
     await bench.storage.write(({ users }) => users.remove(asha.id))
-    const { users, members, sessions, loginNetworks } = bench.storage.read
+    const { users, members, savedFilters, sessions, loginNetworks } = bench.storage.read
     const issuer = 'https://id.example'
     const left = async (row: UserRow) => [
       await users.byId(row.id),
       await users.byIdentity({ issuer, subject: row.email }),
       await members.byId(workspaceId, row.id),
+      (await savedFilters.list(workspaceId, row.id)).length,
       (await sessions.list(row.id, at)).length,
       await loginNetworks.byEmail(row.email, '192.0.2.0/24', at),
     ]
-    expect(await left(asha)).toEqual([null, null, null, 0, false])
-    expect(await left(other)).toEqual([other, other.id, expect.anything(), 1, true])
+    expect(await left(asha)).toEqual([null, null, null, 0, 0, false])
+    expect(await left(other)).toEqual([other, other.id, expect.anything(), 1, 1, true])
   })
 
   it('finds the members that some logins invited after a time, also after these logins moved', async () => {
@@ -189,15 +196,46 @@ export function membersContract(open: OpenStorage): void {
   it('moves memberships and subjects to another login, for the change of an owner', async () => {
     const [first, second] = [await bench.workspace(), await bench.workspace()]
     const identity = { issuer: 'https://id.example', subject: 's', created_at: bench.clock.now() }
-    await bench.storage.write(async ({ users, members }) => {
+    const filter = savedFilter(second, first)
+    await bench.storage.write(async ({ users, members, savedFilters }) => {
+      await savedFilters.insert(filter)
       await members.add(member(second, first))
       await users.link({ ...identity, user_id: first })
       await users.move(first, 'another login')
     })
-    const { users, members } = bench.storage.read
+    const { users, members, savedFilters } = bench.storage.read
+    expect(await savedFilters.list(second, first)).toEqual([])
+    expect(await savedFilters.list(second, 'another login')).toEqual([
+      { ...filter, user_id: 'another login' },
+    ])
     expect(await users.byIdentity(identity)).toBe('another login')
     expect(await members.byId(second, first)).toBeNull()
     expect(await members.byId(second, 'another login')).toMatchObject({ role: 'developer' })
+  })
+
+  it('keeps the saved filters of each person, and removes those of one membership', async () => {
+    const [workspaceId, other] = [await bench.workspace(), await bench.workspace()]
+    const rows = [
+      savedFilter(workspaceId, 'asha', 'A'),
+      savedFilter(workspaceId, 'asha', 'B'),
+      savedFilter(workspaceId, 'juma', 'A'),
+      savedFilter(other, 'asha', 'A'),
+    ]
+    const [first] = rows
+    if (!first) throw new Error('no filter')
+    const renamed = { name: 'C', filter: {} }
+    await bench.storage.write(async ({ savedFilters }) => {
+      for (const row of rows) await savedFilters.insert(row)
+      expect(await savedFilters.change(first, renamed)).toBe(true)
+      expect(await savedFilters.change({ ...first, user_id: 'juma' }, renamed)).toBe(false)
+      expect(await savedFilters.remove({ ...first, workspace_id: other })).toBe(false)
+    })
+    const { list } = bench.storage.read.savedFilters
+    expect(await list(workspaceId, 'asha')).toEqual([{ ...first, ...renamed }, rows[1]])
+    await bench.storage.write(({ savedFilters }) => savedFilters.clear(workspaceId, 'asha'))
+    expect(await list(workspaceId, 'asha')).toEqual([])
+    expect(await list(workspaceId, 'juma')).toEqual([rows[2]])
+    expect(await list(other, 'asha')).toEqual([rows[3]])
   })
 
   it('keeps the newest hundred sessions of a login in its list, and moves their last use forward', async () => {

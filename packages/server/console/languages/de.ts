@@ -1792,4 +1792,28 @@ export default {
   '{rows} rows exported.': '{rows} Zeilen exportiert.',
   '{rows} of {total} rows': '{rows} von {total} Zeilen',
   '{rows} rows': '{rows} Zeilen',
+  'Find a recipient': 'Empfänger suchen',
+  'A part of the address or the name.': 'Ein Teil der Adresse oder des Namens.',
+  'What this recipient gets': 'Was dieser Empfänger erhält',
+  'No recipient matches.': 'Kein Empfänger passt.',
+  'Test to myself': 'Test an mich',
+  'Send the test': 'Test senden',
+  'The test is sent. It is in Messages.': 'Der Test ist gesendet. Er steht in den Nachrichten.',
+  'My address': 'Meine Adresse',
+  'Your e-mail address.': 'Ihre E-Mail-Adresse.',
+  'Your number with + and the country code.': 'Ihre Nummer mit + und Landesvorwahl.',
+  'It is charged as a normal message: about {price}.':
+    'Er kostet so viel wie eine normale Nachricht: etwa {price}.',
+  'It is charged as a normal message.': 'Er kostet so viel wie eine normale Nachricht.',
+  'What a recipient got': 'Was ein Empfänger erhalten hat',
+  'Its content is too long for a list: open the message.':
+    'Der Inhalt ist für eine Liste zu lang: Öffnen Sie die Nachricht.',
+  'Saved filters': 'Gespeicherte Filter',
+  'Save filter': 'Filter speichern',
+  'Change saved filters': 'Gespeicherte Filter ändern',
+  'Only you see it, in this workspace. A search text and a contact are not saved.':
+    'Nur Sie sehen ihn, in diesem Workspace. Suchtext und Kontakt werden nicht gespeichert.',
+  'Delete the filter {name}?': 'Den Filter {name} löschen?',
+  'The messages stay.': 'Die Nachrichten bleiben.',
+  'Saved.': 'Gespeichert.',
 }

@@ -21,6 +21,8 @@ import {
   MAIL_CSP,
   messageHtml,
   messageHtmlHandlers,
+  savedFilterEndpoints,
+  savedFilterHandlers,
   sentRequestEndpoints,
   sentRequestHandlers,
 } from './messages.ts'
@@ -156,6 +158,7 @@ export async function serveConsole(
   mount(app, admission, consoleMessages, consoleMessageHandlers(core, exportRows), {
     console: access,
   })
+  mount(app, admission, savedFilterEndpoints, savedFilterHandlers(core), { console: access })
   mount(app, admission, messageHtml, messageHtmlHandlers(core), {
     console: { ...access, chooses_by_query: true },
   })

@@ -1,22 +1,27 @@
 import { Readable } from 'node:stream'
 import {
+  api,
   CHANNELS,
   credits,
   endpoint,
+  LIMITS,
   limit,
   message,
   messageExport,
   messageSearch,
+  newSavedFilter,
   nextAfter,
   receivedMessage,
+  savedFilter,
   timestamp,
   uuid,
 } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
 import * as z from 'zod'
+import { type Identity, keyOf } from '../admission/authenticator.ts'
 import type { Export } from '../routes/exports.ts'
 import { exported } from '../routes/messages.ts'
-import type { Handlers } from '../routes/mount.ts'
+import { type Handlers, sessionOf } from '../routes/mount.ts'
 
 const reading = {
   method: 'GET',
@@ -56,6 +61,22 @@ export const consoleMessages = {
     data: z.object({}),
     summary: 'Export the messages of a search as CSV',
   }),
+  preview: endpoint({
+    method: 'POST',
+    path: '/api/bulks/preview',
+    auth: 'jwt',
+    needs: 'send',
+    rate: 'general',
+    status: 200,
+    body_limit: LIMITS.bulk_body_bytes,
+    body: api.bulks.send.body,
+    data: z.object({
+      to: z.string().nullable(),
+      content: message.shape.content.nullable(),
+      message: z.string().nullable(),
+    }),
+    summary: 'Show the message that one recipient of a bulk would get',
+  }),
   bulks: endpoint({
     ...reading,
     path: '/api/bulks',
@@ -93,6 +114,72 @@ export const consoleMessages = {
   }),
 } as const
 
+const savedFilters = { auth: 'jwt', needs: 'read', rate: 'general', status: 200 } as const
+const oneFilter = {
+  path: '/api/saved-filters/:id',
+  params: z.object({ id: uuid }),
+  not_found: 'Saved filter not found',
+} as const
+
+/** The filters of messages that a person saved in the workspace. */
+export const savedFilterEndpoints = {
+  list: endpoint({
+    ...savedFilters,
+    method: 'GET',
+    path: '/api/saved-filters',
+    data: z.object({ saved_filters: z.array(savedFilter) }),
+    summary: 'List the saved filters of the person',
+  }),
+  add: endpoint({
+    ...savedFilters,
+    method: 'POST',
+    path: '/api/saved-filters',
+    body: newSavedFilter,
+    data: z.object({ saved_filter: savedFilter }),
+    summary: 'Save a filter of messages',
+  }),
+  change: endpoint({
+    ...savedFilters,
+    ...oneFilter,
+    method: 'PUT',
+    body: newSavedFilter,
+    data: z.object({ saved_filter: savedFilter }),
+    summary: 'Rename or change a saved filter',
+  }),
+  remove: endpoint({
+    ...savedFilters,
+    ...oneFilter,
+    method: 'DELETE',
+    data: z.object({ message: z.string() }),
+    summary: 'Delete a saved filter',
+  }),
+} as const
+
+/** The handlers of saved filters. */
+export function savedFilterHandlers({
+  savedFilters,
+}: DecodedCore): Handlers<typeof savedFilterEndpoints> {
+  const ownerOf = (identity: Identity | null) => {
+    const { workspace_id, user_id } = sessionOf(identity)
+    return { workspace_id, user_id }
+  }
+  return {
+    async list({ identity }) {
+      return { saved_filters: await savedFilters.list(ownerOf(identity)) }
+    },
+    async add({ identity, body }) {
+      return { saved_filter: await savedFilters.add(ownerOf(identity), body) }
+    },
+    async change({ identity, params, body }) {
+      return { saved_filter: await savedFilters.change(ownerOf(identity), params.id, body) }
+    },
+    async remove({ identity, params }) {
+      await savedFilters.remove(ownerOf(identity), params.id)
+      return { message: 'Saved filter deleted' }
+    },
+  }
+}
+
 /** The HTML of an e-mail as a document of its own, for a frame. Frames send no headers, so the choices are in the query. */
 export const messageHtml = {
   get: endpoint({
@@ -117,6 +204,7 @@ export function consoleMessageHandlers(
   exportRows: Export,
 ): Handlers<typeof consoleMessages> {
   return {
+    preview: ({ identity, body }) => messages.bulks.preview(keyOf(identity), body),
     export({ viewer, workspace_id, query, reply }) {
       const { format, ...selected } = query
       const pages = messages.export(viewer, selected)

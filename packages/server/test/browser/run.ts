@@ -15,6 +15,7 @@ import { showTrial } from './trial-week.ts'
 import { walkAccountPages } from './walk-account-pages.ts'
 import { walkConsole } from './walk-console.ts'
 import { walkLanguages } from './walk-languages.ts'
+import { walkLists } from './walk-lists.ts'
 import { walkMounted } from './walk-mounted.ts'
 import { walkOperator } from './walk-operator.ts'
 import { walkPasskeys } from './walk-passkeys.ts'
@@ -88,6 +89,10 @@ try {
     console.log('the console recovers after the service was killed')
     await walkStops(browser)
     console.log('members see that sending is frozen, paused or canceled, and too many pages wait')
+    await walkLists(browser)
+    console.log(
+      'a bulk is previewed, tested, paused and resumed; filters are saved, and lists exported',
+    )
     await walkTrial(browser)
     console.log('all tasks of the trial with a week of data need at most five clicks each')
   }

@@ -58,6 +58,8 @@ export async function walkOperator(browser: Browser): Promise<void> {
       const content = { text: 'Hello' }
       await svc.messages.send({ channel: 'sms', to: `+1415555010${i}`, content })
     }
+    const recipients = ['+14155550110', '+14155550111']
+    await svc.bulks.send({ channel: 'sms', content: { text: 'Hello' }, recipients })
     const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
     const faults = watch(page, url)
     await page.goto(`${url}/console/operator`)
@@ -77,6 +79,7 @@ export async function walkOperator(browser: Browser): Promise<void> {
     await everyPage(page, url)
     await page.setViewportSize({ width: 390, height: 900 })
     await everyPage(page, url)
+    await showBulks(page, `${url}/console/operator/workspaces/${id}`)
     deepStrictEqual(faults, [])
     await page.close()
   } finally {
@@ -127,6 +130,17 @@ async function filterAudit(page: Page, id: string): Promise<void> {
   await page.goto(page.url().replace(/[?].*/, `?workspace_id=${id}`))
   await entries.filter({ hasText: 'api_key.created' }).first().waitFor()
   strictEqual(await entries.filter({ hasText: 'provider.paused' }).count(), 0)
+}
+
+/** The bulks of a customer on a phone. */
+async function showBulks(page: Page, address: string): Promise<void> {
+  await page.goto(address)
+  const drawer = page.getByRole('dialog')
+  await drawer.getByRole('heading', { name: 'Newest bulks' }).waitFor()
+  await drawer.getByRole('table', { name: 'Newest bulks' }).locator('tbody tr').first().waitFor()
+  await expectToFit(page)
+  await pictures(page, 'Operator bulks')
+  await expectAccessible(page)
 }
 
 async function everyPage(page: Page, url: string): Promise<void> {

@@ -255,6 +255,40 @@ export const messageSearch = z.object({
 /** The query of a search among the messages of a workspace. */
 export type MessageSearch = z.output<typeof messageSearch>
 
+/** The filters that a person may save: those that name no recipient, so that an erasure has nothing to remove in them. */
+const savedFilterValues = z.strictObject({
+  channel: z.enum(CHANNELS).optional(),
+  status: messageSearch.shape.status,
+  /** The hours before now, or `dates` with `from` and `to`. */
+  period: z
+    .string()
+    .regex(/^(dates|[1-9]\d{0,3})$/)
+    .optional(),
+  from: z.iso.date().optional(),
+  to: z.iso.date().optional(),
+  bulk_id: uuid.optional(),
+  broadcast_id: uuid.optional(),
+  error_code: messageSearch.shape.error_code,
+  api_key_id: uuid.optional(),
+  sender: messageSearch.shape.sender,
+  tag: messageSearch.shape.tag,
+})
+
+/** The filters that a person may save. */
+export type SavedFilterValues = z.output<typeof savedFilterValues>
+
+/** A filter to save. */
+export const newSavedFilter = z.strictObject({
+  name: text(LIMITS.saved_filter_name_length),
+  filter: savedFilterValues,
+})
+
+/** A saved filter of messages. */
+export const savedFilter = newSavedFilter.extend({ id: uuid })
+
+/** A saved filter of messages. */
+export type SavedFilter = z.output<typeof savedFilter>
+
 /** The query of an export of messages, with all filters of the console. */
 export const messageExport = messageSearch.extend({
   recipient: phoneOrText(text(LIMITS.email_length)).optional(),

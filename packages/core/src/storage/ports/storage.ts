@@ -92,6 +92,7 @@ export const READ_PLACES = {
     events: 'replica',
     ofBulk: 'primary',
   },
+  savedFilters: { list: 'primary' },
   recipientIndex: { due: 'primary', state: 'primary' },
   files: { ofMessages: 'primary', chunk: 'near' },
   bulks: {

@@ -1,6 +1,6 @@
 import { and, asc, eq, gt, inArray, lt, sql } from 'drizzle-orm'
 import { type Db, rowCount } from '../../rows/dialect.ts'
-import type { InvitationRow, MemberRow, UserRow } from '../../rows/rows.ts'
+import type { InvitationRow, MemberRow, SavedFilterRow, UserRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
 
 import { removeOldest } from './queries.ts'
@@ -139,6 +139,42 @@ export function invitationStore(db: Db, { invitations: t }: Tables) {
       async forget(before: Date, limit: number): Promise<number> {
         const condition = lt(t.expires_at, before)
         return removeOldest(db, { from: t, by: t.expires_at, condition }, limit)
+      },
+    },
+  }
+}
+
+/** The saved filters of people. */
+export function savedFilterStore(db: Db, { saved_filters: t }: Tables) {
+  const ofPerson = (workspaceId: string, userId: string) =>
+    and(eq(t.workspace_id, workspaceId), eq(t.user_id, userId))
+  type Key = Pick<SavedFilterRow, 'workspace_id' | 'user_id' | 'id'>
+  const one = ({ workspace_id, user_id, id }: Key) =>
+    and(ofPerson(workspace_id, user_id), eq(t.id, id))
+  return {
+    reads: {
+      /** The filters of a person in a workspace, oldest first. */
+      async list(workspaceId: string, userId: string): Promise<SavedFilterRow[]> {
+        const mine = db.select().from(t).where(ofPerson(workspaceId, userId))
+        return mine.orderBy(asc(t.id))
+      },
+    },
+    writes: {
+      async insert(filter: SavedFilterRow): Promise<void> {
+        await db.insert(t).values(filter)
+      },
+      /** Returns false if the person has no such filter. */
+      async change(key: Key, change: Pick<SavedFilterRow, 'name' | 'filter'>): Promise<boolean> {
+        const changed = db.update(t).set(change).where(one(key)).returning({ id: t.id })
+        return (await changed).length === 1
+      },
+      /** Returns false if the person has no such filter. */
+      async remove(key: Key): Promise<boolean> {
+        return (await db.delete(t).where(one(key)).returning({ id: t.id })).length === 1
+      },
+      /** Removes all filters of a person in a workspace. */
+      async clear(workspaceId: string, userId: string): Promise<void> {
+        await db.delete(t).where(ofPerson(workspaceId, userId))
       },
     },
   }

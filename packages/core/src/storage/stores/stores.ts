@@ -14,7 +14,7 @@ import { eventLogStore } from './event-log.ts'
 import { fileStore } from './files.ts'
 import { historyStore } from './history.ts'
 import { idempotencyStore } from './idempotency-records.ts'
-import { invitationStore, memberStore } from './members.ts'
+import { invitationStore, memberStore, savedFilterStore } from './members.ts'
 import { messagePartStore, messageStore } from './messages.ts'
 import { operatorStore } from './operators.ts'
 import { overviewStore } from './overview.ts'
@@ -45,6 +45,7 @@ const STORES = {
   secondFactors: secondFactorStore,
   passkeys: passkeyStore,
   members: memberStore,
+  savedFilters: savedFilterStore,
   invitations: invitationStore,
   loginNetworks: loginNetworkStore,
   ownerMails: ownerMailStore,

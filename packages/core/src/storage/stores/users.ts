@@ -12,6 +12,7 @@ export function userStore(
     users: t,
     oidc_identities: identities,
     members,
+    saved_filters: filters,
     invitations,
     sessions,
     account_tokens,
@@ -133,6 +134,7 @@ export function userStore(
         await db.update(factors).set({ user_id: to }).where(eq(factors.user_id, from))
         await db.update(passkeys).set({ holder_id: to }).where(eq(passkeys.holder_id, from))
         await db.update(members).set({ user_id: to }).where(eq(members.user_id, from))
+        await db.update(filters).set({ user_id: to }).where(eq(filters.user_id, from))
         await db.update(members).set({ invited_by: to }).where(eq(members.invited_by, from))
         await db.update(invitations).set({ invited_by: to }).where(eq(invitations.invited_by, from))
       },
@@ -145,6 +147,7 @@ export function userStore(
         await db.delete(factors).where(own)
         await db.delete(passkeys).where(eq(passkeys.holder_id, userId))
         await db.delete(members).where(eq(members.user_id, userId))
+        await db.delete(filters).where(eq(filters.user_id, userId))
         await db.delete(sessions).where(eq(sessions.user_id, userId))
         await db.delete(account_tokens).where(eq(account_tokens.workspace_id, userId))
         await db.delete(login_networks).where(eq(login_networks.workspace_id, userId))

@@ -1,4 +1,5 @@
 import type { Bulk } from '@svc/client'
+import { useState } from 'preact/hooks'
 import { csvText } from '../../parts/csv.ts'
 import { download } from '../../parts/download.ts'
 import {
@@ -11,6 +12,7 @@ import {
   Loaded,
   Money,
   StatusBadge,
+  TextInput,
   Time,
   toast,
 } from '../../parts/index.ts'
@@ -18,6 +20,7 @@ import { api, inWords } from '../../shell/api.ts'
 import { count, credits, number } from '../../shell/format.ts'
 import { useLiveReload } from '../../shell/live.ts'
 import { useLoad } from '../../shell/load.ts'
+import { ownApi } from '../../shell/own-api.ts'
 import { go, hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 import { rich, t } from '../../shell/text.ts'
@@ -154,6 +157,7 @@ export function BulkDrawer({
                 </p>
               )}
             </section>
+            <OneRecipient bulkId={id} />
             <div class="actions">
               <LinkButton icon="messages" to={`/messages?bulk_id=${id}`}>
                 {t('Messages of this bulk')}
@@ -235,6 +239,61 @@ function Actions({ bulk, onChange }: { bulk: Bulk; onChange(): void }) {
       )}
     </>
   )
+}
+
+/** What one recipient got: a message of the bulk with its filled-in text. */
+function OneRecipient({ bulkId }: { bulkId: string }) {
+  const [search, setSearch] = useState('')
+  const load = useLoad(
+    (signal) =>
+      ownApi.get<{ messages: Sent[] }>(
+        '/messages',
+        { bulk_id: bulkId, search: search.trim() || undefined, limit: '1' },
+        signal,
+      ),
+    [bulkId, search],
+  )
+  return (
+    <section>
+      <h3>{t('What a recipient got')}</h3>
+      <TextInput
+        label={t('Find a recipient')}
+        hint={t('A part of the address or the name.')}
+        value={search}
+        onInput={setSearch}
+      />
+      <Loaded of={load}>
+        {({ messages: [message] }) =>
+          message ? (
+            <>
+              <p>
+                <a href={hrefOf(`/messages/${message.id}?bulk_id=${bulkId}`)}>
+                  <bdi>{message.contact?.name ?? message.recipient}</bdi>
+                </a>{' '}
+                <StatusBadge status={message.status} />
+              </p>
+              {message.content ? (
+                <Content id={message.id} channel={message.channel} content={message.content} />
+              ) : (
+                <p class="muted">{t('Its content is too long for a list: open the message.')}</p>
+              )}
+            </>
+          ) : (
+            <p class="muted">{t('No recipient matches.')}</p>
+          )
+        }
+      </Loaded>
+    </section>
+  )
+}
+
+interface Sent {
+  id: string
+  channel: string
+  recipient: string
+  status: string
+  content: object | null
+  contact: { name: string | null } | null
 }
 
 const SHOWN = 5

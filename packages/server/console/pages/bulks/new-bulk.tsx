@@ -31,6 +31,7 @@ import { type Draft, draftFrom, EMPTY, isComplete, sharedOf } from '../compose/d
 import { EstimateCard, useEstimate } from '../compose/estimate.tsx'
 import { keyFor, used } from '../compose/idempotency.ts'
 import { Stopped } from '../messages/stopped.tsx'
+import { BulkPreview } from './preview.tsx'
 import { missingFor, textOf } from './recipients.ts'
 
 const SHOWN = 5
@@ -310,6 +311,7 @@ function BulkForm({ start }: { start: Form }) {
         <div class="stack follow">
           <Stopped channel={channel} />
           <EstimateCard estimate={estimate} />
+          {isReady && <BulkPreview shared={{ ...shared, channel }} recipients={recipients} />}
           {blocked.length > 0 && (
             <section class="card">
               <h2>{rich('{length} left out', { length: count(blocked.length, 'recipient') })}</h2>

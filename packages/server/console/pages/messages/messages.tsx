@@ -32,6 +32,7 @@ import { instantOf } from '../../shell/time-zone.ts'
 import { CHANNELS, channelName } from './channels.ts'
 import { summaryOf } from './content.tsx'
 import { MessageDrawer } from './drawer.tsx'
+import { SavedFilters } from './saved-filters.tsx'
 import { statusOf } from './schedule.ts'
 
 type Found = Omit<Message, 'content'> & {
@@ -199,6 +200,9 @@ function Messages({ params }: PageProps) {
         )}
       </PageHead>
       <Filters {...filter} />
+      <div class="filters">
+        <SavedFilters filter={filter} />
+      </div>
       <Loaded of={list}>
         {({ messages, total, next_after, searched_until }) => (
           <>
