@@ -63,6 +63,8 @@ const KEYED = new Set([
   'recipient_entries',
   'recipient_segments',
   'suppressions',
+  'webhook_failures',
+  'webhook_hours',
 ])
 
 /** drizzle-kit reads a module that exports each table by its name: this file exists while it runs. */

@@ -75,6 +75,7 @@ const COMMANDS = [
   'webhooks delete',
   'webhooks update',
   'webhooks enable',
+  'webhooks health',
   'webhooks rotate-secret',
   'webhooks test',
   'webhooks deliveries',

@@ -122,6 +122,7 @@ const VERBS: { [Group in keyof typeof api]: Record<keyof (typeof api)[Group], st
     // The help of `webhooks trigger` lists the events.
     events: null,
     get: 'webhooks show',
+    health: 'webhooks health',
     update: 'webhooks update',
     delete: 'webhooks delete',
     rotate_secret: 'webhooks rotate-secret',

@@ -99,6 +99,14 @@ test('replay finds the webhook of a delivery, and sends it again', async () => {
   })
 })
 
+test('health shows the share of successes and the times of the answers', async () => {
+  const { code, stdout } = await run('health', id, '--period', '7d')
+  expect(code).toBe(0)
+  expect(stdout).toMatch(
+    /^attempts\t\d+ in 7d\nsucceeded\t\d+ \(100\.0 %\)\np50\t\d+ ms\np99\t\d+ ms\nfailing since\tno\ndisabled\tno\n$/,
+  )
+})
+
 test('rotate-secret prints the new secret once', async () => {
   const { code, stdout, stderr } = await run('rotate-secret', id)
   expect(code).toBe(0)
@@ -108,7 +116,7 @@ test('rotate-secret prints the new secret once', async () => {
 
 test('reports a missing webhook in one line', async () => {
   const unknown = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
-  for (const command of ['enable', 'test', 'rotate-secret', 'deliveries']) {
+  for (const command of ['enable', 'test', 'health', 'rotate-secret', 'deliveries']) {
     const { code, stderr } = await run(command, unknown)
     expect({ code, stderr }).toEqual({ code: 1, stderr: 'svc: Webhook not found\n' })
   }

@@ -622,6 +622,7 @@ function dispatchParts(
     stepBroadcast,
     stepBulk,
     mailLowBalance: mails.lowBalance,
+    mailWebhooks: mails.webhooks,
     async beforeStart() {
       if (options.low_balance === undefined) return
       const at = runtime.now()

@@ -61,6 +61,7 @@ import { suppressionsContract } from './storage/suppressions.contract.ts'
 import { testDeliveriesContract } from './storage/test-deliveries.contract.ts'
 import { testQuotasContract } from './storage/test-quotas.contract.ts'
 import { verificationsContract } from './storage/verifications.contract.ts'
+import { webhookNoticesContract } from './storage/webhook-notices.contract.ts'
 import { webhooksContract } from './storage/webhooks.contract.ts'
 import { writeContract } from './storage/write.contract.ts'
 
@@ -81,6 +82,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('lots', () => lotsContract(open))
     describe('credits of an operator', () => operatorCreditsContract(open))
     describe('low balances', () => lowBalancesContract(open))
+    describe('webhook notices', () => webhookNoticesContract(open))
     describe('contacts', () => contactsContract(open))
     describe('suppressions', () => suppressionsContract(open))
     describe('write', () => writeContract(open))

@@ -236,6 +236,7 @@ describe(`GET ${ACCOUNT}`, () => {
           time_zone: null,
           postal_address: null,
           sms_opt_out_text: null,
+          webhook_mails: true,
           created_at: '2026-05-04T09:00:00.000Z',
           updated_at: '2026-05-04T09:00:00.000Z',
         },

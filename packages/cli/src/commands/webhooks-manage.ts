@@ -33,10 +33,17 @@ interface RecoverOptions extends ConnectionOptions {
   until?: string
 }
 
+interface HealthOptions extends ConnectionOptions {
+  period: '24h' | '7d' | '30d'
+}
+
 interface DeliveriesOptions extends ConnectionOptions, PageOptions {
   status?: Delivery['status']
   event?: EventKind
 }
+
+/** The characters of an answer in a line of the list of failures. */
+const BODY_SHOWN = 60
 
 const ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
 
@@ -130,6 +137,19 @@ function addCreate(webhooks: Command, context: Context): void {
     ),
   ).action((id: string, options: ConnectionOptions) => showWebhook(context, id, options))
   withExamples(show, `svc webhooks show ${ID}`)
+
+  const health = withConnection(
+    oneWebhook(webhooks, 'health', 'show how the receiver answers')
+      .description(
+        'Shows how many attempts succeeded in a period, how fast the receiver answers, and its last failed answers.',
+      )
+      .addOption(
+        new Option('--period <period>', 'the period until now')
+          .choices(['24h', '7d', '30d'])
+          .default('24h'),
+      ),
+  ).action((id: string, options: HealthOptions) => showHealth(context, id, options))
+  withExamples(health, `svc webhooks health ${ID}`, `svc webhooks health ${ID} --period 30d`)
 }
 
 function addDeliveries(webhooks: Command, context: Context): void {
@@ -269,6 +289,46 @@ async function showWebhook(
     ['last failure', webhook.last_failure_at ?? 'never'],
     ['created', webhook.created_at],
   ])
+}
+
+async function showHealth(
+  { io, output }: Context,
+  id: string,
+  { period, ...options }: HealthOptions,
+): Promise<void> {
+  const { client } = await connect(options, io)
+  const found = await client.webhooks.health(id, { period })
+  if (output.isJson()) return output.document(found)
+  const { health } = found
+  const { attempts, succeeded, success_rate } = health
+  const share = success_rate === null ? '-' : `${(success_rate * 100).toFixed(1)} %`
+  output.fields([
+    ['attempts', `${attempts} in ${period}`],
+    ['succeeded', `${succeeded} (${share})`],
+    ['p50', milliseconds(health.p50_ms)],
+    ['p99', milliseconds(health.p99_ms)],
+    ['failing since', health.failing_since ?? 'no'],
+    [
+      'disabled',
+      health.disabled_reason ? `${health.disabled_reason} ${health.disabled_at ?? ''}` : 'no',
+    ],
+  ])
+  if (health.failures.length === 0) return
+  output.table(
+    ['failed', 'event', 'answer', 'time', 'body', 'delivery'],
+    health.failures.map((failure) => [
+      failure.at,
+      failure.event,
+      failure.response_status === null ? (failure.error ?? '') : String(failure.response_status),
+      milliseconds(failure.duration_ms),
+      printable(failure.response_body ?? '').slice(0, BODY_SHOWN),
+      failure.delivery_id,
+    ]),
+  )
+}
+
+function milliseconds(value: number | null): string {
+  return value === null ? '-' : `${value} ms`
 }
 
 async function deleteWebhook(

@@ -120,6 +120,7 @@ const SUBJECTS: Record<MailKind, string> = {
   invitation: 'see the invitation',
   low_balance: 'your credits are running low',
   account_frozen: 'your workspace was frozen',
+  webhook_failure: 'a webhook fails',
 }
 
 /** One line about a mail in the sandbox, with the link of the mail if there is one. */

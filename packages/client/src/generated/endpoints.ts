@@ -117,6 +117,7 @@ export const ENDPOINTS = {
     list: { method: 'GET', path: '/api/v1/webhooks', auth: 'jwt_or_api_key', query: true, list: 'webhooks' },
     events: { method: 'GET', path: '/api/v1/webhooks/events', auth: 'jwt_or_api_key', has: 'events' },
     get: { method: 'GET', path: '/api/v1/webhooks/:id', auth: 'jwt_or_api_key', has: 'webhook' },
+    health: { method: 'GET', path: '/api/v1/webhooks/:id/health', auth: 'jwt_or_api_key', query: true, has: 'health' },
     update: { method: 'PUT', path: '/api/v1/webhooks/:id', auth: 'jwt_or_api_key', body: true, has: 'webhook' },
     delete: { method: 'DELETE', path: '/api/v1/webhooks/:id', auth: 'jwt_or_api_key', has: 'message' },
     rotateSecret: { method: 'POST', path: '/api/v1/webhooks/:id/rotate-secret', auth: 'jwt_or_api_key', has: 'webhook' },

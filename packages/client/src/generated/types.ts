@@ -995,6 +995,48 @@ export interface Webhook {
   updated_at: string
 }
 
+/** `WebhookHealth` in JSON. */
+export interface WebhookHealth {
+  period: '24h' | '7d' | '30d'
+  unit: 'hour' | 'day'
+  attempts: number
+  /** The attempts with a 2xx. */
+  succeeded: number
+  /** Half of all answers came within this time, at most 19 % too high; null without an answer. Attempts without an answer are not part of it. */
+  p50_ms: number | null
+  /** 99 % of all answers came within this time. */
+  p99_ms: number | null
+  /** The share of attempts with a 2xx; null without an attempt. */
+  success_rate: number | null
+  /** One for each hour or day (UTC), oldest first, also for those without attempts. */
+  points: {
+    since: string
+    attempts: number
+    /** The attempts with a 2xx. */
+    succeeded: number
+    /** Half of all answers came within this time, at most 19 % too high; null without an answer. Attempts without an answer are not part of it. */
+    p50_ms: number | null
+    /** 99 % of all answers came within this time. */
+    p99_ms: number | null
+  }[]
+  /** The last failed attempts, newest first, at most 20. */
+  failures: {
+    delivery_id: string
+    event: EventKind
+    attempt: number
+    at: string
+    duration_ms: number
+    response_status: number | null
+    /** The first 1,000 characters of the answer; the delivery has all of it. */
+    response_body: string | null
+    error: string | null
+  }[]
+  /** The first failure since the last success; null if none failed since. */
+  failing_since: string | null
+  disabled_at: string | null
+  disabled_reason: string | null
+}
+
 /** `WhatsappBulk` in JSON. */
 export interface WhatsappBulk {
   channel: 'whatsapp'
@@ -1110,6 +1152,7 @@ export interface Workspace {
   time_zone: string | null
   postal_address: string | null
   sms_opt_out_text: string | null
+  webhook_mails: boolean
   created_at: string
   updated_at: string
 }
@@ -1371,6 +1414,8 @@ export interface WorkspacesUpdateAccountBody {
   time_zone?: string | null | undefined
   /** The end of each e-mail from a template of the category `marketing`, in HTML and text; null: none. */
   postal_address?: string | null | undefined
+  /** Whether the owner gets a mail when a webhook begins to fail and when the service disables it. Default: true. */
+  webhook_mails?: boolean | undefined
   /** The last line of each SMS from a template of the category `marketing`, which counts in its segments; null: none. */
   sms_opt_out_text?: string | null | undefined
 }
@@ -2579,6 +2624,11 @@ export interface WebhooksEventsData {
   }[]
 }
 
+/** The query of `GET /api/v1/webhooks/:id/health`. */
+export interface WebhooksHealthQuery {
+  period?: '24h' | '7d' | '30d' | undefined
+}
+
 /** The answer of `PUT /api/v1/webhooks/:id`. */
 export interface WebhooksUpdateData {
   webhook: Webhook
@@ -2670,6 +2720,8 @@ export interface WebhooksResource {
   events(options?: CallOptions): Call<WebhooksEventsData>
   /** Get one webhook. */
   get(id: string, options?: CallOptions): Call<{ webhook: Webhook }>
+  /** Get how the receiver of a webhook answers. Counts attempts by their outcome, with the times of the answers, and has the last failed ones. `24h` has a point for each hour, `7d` and `30d` for each day. */
+  health(id: string, query?: WebhooksHealthQuery, options?: CallOptions): Call<{ health: WebhookHealth }>
   /** Change a webhook. Changes the fields in the body and keeps the others; null clears one: no description, every event, no headers. `is_active` disables and enables. A `url` with another scheme, host or port removes the headers, unless `headers` has them with their values; the signing secret stays, because it is never sent. */
   update(id: string, body: WebhooksUpdateBody, options?: CallOptions): Call<WebhooksUpdateData>
   /** Delete a webhook. */

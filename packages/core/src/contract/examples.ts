@@ -59,6 +59,7 @@ const workspace = {
   time_zone: null,
   postal_address: null,
   sms_opt_out_text: null,
+  webhook_mails: true,
   created_at: EARLIER,
   updated_at: NOW,
 }
@@ -1032,6 +1033,35 @@ export const EXAMPLES: Examples<typeof api> = {
       },
     },
     recover: { body: { since: EARLIER }, data: { recovered: 12, has_more: false } },
+    health: {
+      data: {
+        health: {
+          period: '24h',
+          unit: 'hour',
+          attempts: 200,
+          succeeded: 199,
+          success_rate: 0.995,
+          p50_ms: 91,
+          p99_ms: 861,
+          points: [{ since: NOW, attempts: 200, succeeded: 199, p50_ms: 91, p99_ms: 861 }],
+          failures: [
+            {
+              delivery_id: DELIVERY_ID,
+              event: 'message.delivered',
+              attempt: 1,
+              at: NOW,
+              duration_ms: 120,
+              response_status: 500,
+              response_body: 'Internal Server Error',
+              error: 'status_500',
+            },
+          ],
+          failing_since: NOW,
+          disabled_at: null,
+          disabled_reason: null,
+        },
+      },
+    },
   },
   events: {
     list: {

@@ -59,6 +59,7 @@ function open(options: Partial<Options> = {}) {
       },
     },
     read: {
+      webhookNotices: { due: async () => [] },
       lowBalances: {
         async due() {
           events.push('low balances')
@@ -329,7 +330,11 @@ function openSweeper(
         sessions: { forget: step('ended sessions') },
         invitations: { forget: step('invitations') },
         loginNetworks: { forget: step('login networks') },
-        webhooks: { forgetHosts: step('hosts of webhooks') },
+        webhooks: {
+          forgetHosts: step('hosts of webhooks'),
+          forgetHours: (hour: number, max: number) =>
+            step('hours of webhooks')(new Date(hour * HOUR_MS), max),
+        },
         receivedMessages: { forgetParts: step('received parts') },
         creditHolds: { overdue: page('holds') },
         creditLots: { due: page('lots') },
@@ -354,6 +359,7 @@ const STEPS: [string, number, number][] = [
   ['login networks', 30 * 24, 1_000],
   ['counters', 0, 1_000],
   ['hosts of webhooks', 24, 1_000],
+  ['hours of webhooks', 31 * 24, 1_000],
   ['received parts', 24, 1_000],
   ['holds', 0, 100],
   ['lots', 0, 100],

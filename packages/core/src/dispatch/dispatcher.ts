@@ -14,21 +14,23 @@ import { type BulkStepper, startBulkWatch } from '../messages/bulk-pauses.ts'
 import { createRecipientIndex } from '../messages/index-recipients.ts'
 import type { AuditRetention } from '../retention/audit-retention.ts'
 import type { Retention } from '../retention/retention.ts'
+import { HOUR_MS } from '../rules/count-changes.ts'
 import {
   createTestPace,
   GATE_FORGETS_MS,
   type TestDeliveryQuotas,
 } from '../rules/delivery-times.ts'
-
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Tracing } from '../runtime/tracing.ts'
 import type { Sealer } from '../secrets/sealer.ts'
 import { createCodeKey } from '../secrets/secrets.ts'
 import type { Storage } from '../storage/ports/storage.ts'
-import type { LowBalance } from '../storage/ports/stores.ts'
+import type { LowBalance, WebhookNotice } from '../storage/ports/stores.ts'
 import type { SendReplies } from '../twiml/send-replies.ts'
 import { removeOldCodes, sweepVerifications } from '../verifications/ends.ts'
 import { type FallBack, startFallbackWatch } from '../verifications/fallbacks.ts'
+import { startFailureMailWatch } from '../webhooks/failure-mails.ts'
+import { HEALTH_HOURS } from '../webhooks/health.ts'
 import { deliveryLane } from './delivery-lane.ts'
 import type { LoadParts } from './in-flight.ts'
 import { type RunningLane, startLane } from './lane.ts'
@@ -58,7 +60,7 @@ export interface Dispatcher {
   stop(grace_ms: number): Promise<void>
 }
 
-/** Starts both lanes, the sweeper and the low-balance watch. Holds the right to dispatch until the last work is done. */
+/** Starts both lanes, the sweeper and the watches. Holds the right to dispatch until the last work is done. */
 export function startDispatcher({
   storage,
   runtime,
@@ -77,6 +79,7 @@ export function startDispatcher({
   stepBulk,
   unsubscribeUrl,
   mailLowBalance = () => true,
+  mailWebhooks = () => {},
   watch,
   listeners,
   retention = null,
@@ -119,6 +122,8 @@ export function startDispatcher({
   unsubscribeUrl?: CallParts['unsubscribeUrl']
   /** Queues a mail to the owner; false if too many mails are queued. */
   mailLowBalance?: (low: LowBalance) => void
+  /** Queues a mail to the owner about webhooks that fail. */
+  mailWebhooks?: (workspaceId: string, notices: readonly WebhookNotice[]) => void
   /** The retention of messages; null if messages are kept forever. */
   retention?: Retention | null
   /** The removal of finished history; null if it is kept forever. */
@@ -178,6 +183,7 @@ export function startDispatcher({
     mail: mailLowBalance,
     onQueued: deliveries.wake,
   })
+  const failures = startFailureMailWatch({ storage, runtime, mail: mailWebhooks })
   const fallbacks = fallBack && startFallbackWatch({ storage, runtime, gate, fallBack })
   const broadcasts =
     stepBroadcast && startBroadcastWatch({ storage, runtime, gate, step: stepBroadcast })
@@ -215,6 +221,7 @@ export function startDispatcher({
     async idle() {
       await watch?.look()
       await lowBalances.look()
+      await failures.look()
       await fallbacks?.look()
       await broadcasts?.look()
       await bulks?.look()
@@ -229,6 +236,7 @@ export function startDispatcher({
       const others = [
         sweeper.stop(),
         lowBalances.stop(),
+        failures.stop(),
         fallbacks?.stop(),
         broadcasts?.stop(),
         bulks?.stop(),
@@ -355,6 +363,10 @@ export function startSweeper({
     const hostsEnded = new Date(now.getTime() - GATE_FORGETS_MS)
     await alone('hosts of webhooks', () =>
       untilGone(() => storage.write(({ webhooks }) => webhooks.forgetHosts(hostsEnded, STEP_MAX))),
+    )
+    const hourEnded = Math.floor(now.getTime() / HOUR_MS) - HEALTH_HOURS
+    await alone('hours of webhooks', () =>
+      untilGone(() => storage.write(({ webhooks }) => webhooks.forgetHours(hourEnded, STEP_MAX))),
     )
     const partsEnded = new Date(now.getTime() - PARTS_WAIT_MS)
     await alone('received parts', () =>

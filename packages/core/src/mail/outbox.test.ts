@@ -46,6 +46,25 @@ function outboxFailing(times: number) {
 }
 
 describe('a mail', () => {
+  it('is noted after the mail server took it, and not if it never did', async () => {
+    const noted: string[] = []
+    const note = (name: string) => async () => void noted.push(name)
+    const taken = outboxFailing(1)
+    taken.outbox.add(async () => mail, ABOUT, note('taken'))
+    await begun()
+    expect(noted).toEqual([])
+    await vi.advanceTimersByTimeAsync(60_000)
+    await taken.outbox.idle()
+    expect(noted).toEqual(['taken'])
+    const refused = outboxFailing(3)
+    refused.outbox.add(async () => mail, ABOUT, note('refused'))
+    await begun()
+    await vi.advanceTimersByTimeAsync(60_000)
+    refused.outbox.add(async () => null, ABOUT, note('none'))
+    await refused.outbox.idle()
+    expect(noted).toEqual(['taken'])
+  })
+
   it('is composed and sent after add has returned', async () => {
     const { outbox, tries } = outboxFailing(0)
     expect(outbox.add(async () => mail, ABOUT)).toBe(true)

@@ -18,9 +18,9 @@ export interface Outbox {
   /**
    * Queues a mail. Returns false and drops it when the whole queue is full. A mail above the limit of its workspace or
    * address is dropped too, but the result is true: only an address with an account has mails in the queue for long, and a
-   * response must not disclose that. Each dropped mail is logged.
+   * response must not disclose that. Each dropped mail is logged. `onSent` is called after the mail server took the mail.
    */
-  add(compose: Compose, about: About): boolean
+  add(compose: Compose, about: About, onSent?: () => Promise<void>): boolean
   /** Resolves when no mail is waiting or being sent. */
   idle(): Promise<void>
   /** Refuses new mails, tries each waiting mail once more, and resolves when done or after `grace_ms`. */
@@ -48,25 +48,34 @@ export function createOutbox({
   retry_ms?: readonly number[]
   try_max_ms?: number
 }): Outbox {
-  const waiting: { compose: Compose; keys: readonly string[] }[] = []
+  const waiting: {
+    compose: Compose
+    keys: readonly string[]
+    onSent: (() => Promise<void>) | undefined
+  }[] = []
   /** The number of mails of a workspace, or for an address, that are waiting or being sent. */
   const counts = new Map<string, number>()
   const closing = new AbortController()
   let running = 0
   let watchers: (() => void)[] = []
 
-  async function send(mail: Mail): Promise<void> {
+  /** Returns whether the mail server took the mail. */
+  async function send(mail: Mail): Promise<boolean> {
     for (let attempt = 1; ; attempt += 1) {
       const isClosing = closing.signal.aborted
       try {
         await within(try_max_ms, mailer.send(mail), () => {
           throw new Error(`not done within ${try_max_ms} ms`)
         })
-        return log.info({ kind: mail.kind, attempt }, 'mail.sent')
+        log.info({ kind: mail.kind, attempt }, 'mail.sent')
+        return true
       } catch (error) {
         const wait_ms = retry_ms[attempt - 1]
         const fields = { kind: mail.kind, attempt, ...reasonOf(error) }
-        if (wait_ms === undefined || isClosing) return log.error(fields, 'mail.failed')
+        if (wait_ms === undefined || isClosing) {
+          log.error(fields, 'mail.failed')
+          return false
+        }
         log.warn(fields, 'mail.attempt_failed')
         await pause(wait_ms, closing.signal)
       }
@@ -87,11 +96,15 @@ export function createOutbox({
     return keys.some((key) => (counts.get(key) ?? 0) >= WAITING_EACH_MAX) ? 'one' : null
   }
 
+  function notNoted(error: unknown): void {
+    log.error(reasonOf(error), 'a sent mail could not be noted')
+  }
+
   async function work(): Promise<void> {
     for (let next = waiting.shift(); next; next = waiting.shift()) {
       try {
         const mail = await next.compose()
-        if (mail) await send(mail)
+        if (mail && (await send(mail))) await next.onSent?.().catch(notNoted)
       } catch (error) {
         log.error(reasonOf(error), 'a mail could not be composed')
       }
@@ -108,7 +121,7 @@ export function createOutbox({
   }
 
   return {
-    add(compose, about) {
+    add(compose, about, onSent) {
       if (closing.signal.aborted) return false
       const keys = keysOf(about)
       const full = fullOf(keys)
@@ -118,7 +131,7 @@ export function createOutbox({
         return full === 'one'
       }
       count(keys, 1)
-      waiting.push({ compose, keys })
+      waiting.push({ compose, keys, onSent })
       if (running < AT_ONCE_MAX) {
         running += 1
         // A look-up in SQLite blocks the thread, so the response goes out first.

@@ -6,14 +6,26 @@ import {
   invitationMail,
   lowBalanceMail,
   resetMail,
+  type TroubledWebhook,
   verifyMail,
+  webhookMail,
 } from './templates.ts'
 
 const LINK = 'https://svc.example/x?a=1&b=<"&token=t'
 const ENVELOPE = { brand: 'Acme & <Sons>', to: 'asha@example.com' }
 const HOSTILE = `"><script>alert(1)</script><img src=x onerror='x'>&`
 
+const SINCE = new Date('2026-05-04T09:00:00.000Z')
+const troubled = (fields: Partial<TroubledWebhook> = {}): TroubledWebhook => ({
+  url: 'https://hooks.example.com:8443/secret-path?token=secret',
+  failing_since: SINCE,
+  consecutive_failures: 7,
+  disabled_reason: null,
+  ...fields,
+})
+
 const MAILS = [
+  webhookMail(ENVELOPE, [troubled(), troubled({ disabled_reason: 'gone' })], LINK),
   verifyMail(ENVELOPE, LINK),
   resetMail(ENVELOPE, LINK),
   invitationMail(ENVELOPE, LINK, 'owner@example.com'),
@@ -96,4 +108,22 @@ it('a mail about low credits has the amounts in text and HTML, and a link only t
   expect(mail).not.toHaveProperty('link')
   expect(mail.html).not.toContain('<a ')
   expect(lowBalanceMail(ENVELOPE, low, LINK).text).toContain(`\n\n${LINK}\n\n`)
+})
+
+it('a mail about webhooks names their hosts and reasons, and nothing else of their addresses', () => {
+  const failing = webhookMail(ENVELOPE, [troubled()], LINK)
+  expect(failing).toMatchObject({ kind: 'webhook_failure', subject: 'A webhook fails', link: LINK })
+  const since = 'since 2026-05-04 09:00 UTC: 7 attempts in a row failed'
+  for (const text of [failing.text, failing.html]) {
+    expect(text).toContain(`No delivery to hooks.example.com:8443 succeeded ${since}.`)
+    expect(text).not.toContain('secret')
+  }
+  const gone = webhookMail(ENVELOPE, [troubled({ disabled_reason: 'gone' })], null)
+  expect(gone.subject).toBe('A webhook was disabled')
+  expect(gone.text).toContain('was disabled: it answered 410 Gone.')
+  expect(gone).not.toHaveProperty('link')
+  const many = webhookMail(ENVELOPE, Array(12).fill(troubled()), LINK)
+  expect(many.subject).toBe('12 webhooks fail')
+  expect(many.text.match(/No delivery to/g)).toHaveLength(10)
+  expect(many.text).toContain('And 2 more.')
 })

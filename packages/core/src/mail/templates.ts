@@ -91,6 +91,67 @@ export function frozenMail(
   })
 }
 
+/** A webhook in a mail about failures. */
+export interface TroubledWebhook {
+  url: string
+  failing_since: Date | null
+  consecutive_failures: number
+  /** Why the service disabled it; null while it only fails. */
+  disabled_reason: string | null
+}
+
+/** The number of webhooks that a mail describes; it counts the others. */
+const WEBHOOKS_SHOWN = 10
+
+/**
+ * The mail about webhooks that fail or were disabled. It names hosts only, because the rest of an address may be a secret.
+ * `link`: the page of the webhook, or of all webhooks if there are several; null for none.
+ */
+export function webhookMail(
+  envelope: Envelope,
+  webhooks: readonly TroubledWebhook[],
+  link: string | null,
+): Mail {
+  const isDisabled = webhooks.some(({ disabled_reason }) => disabled_reason !== null)
+  const more = webhooks.length - WEBHOOKS_SHOWN
+  return mailOf(envelope, 'webhook_failure', {
+    subject:
+      webhooks.length > 1
+        ? `${webhooks.length} webhooks fail`
+        : isDisabled
+          ? 'A webhook was disabled'
+          : 'A webhook fails',
+    paragraphs: [
+      ...webhooks.slice(0, WEBHOOKS_SHOWN).map(troubleOf),
+      ...(more > 0 ? [`And ${more} more.`] : []),
+    ],
+    action:
+      link === null
+        ? undefined
+        : { label: webhooks.length > 1 ? 'See the webhooks' : 'See the webhook', link },
+    notes: [
+      'While a webhook fails, its deliveries are tried again on their schedule; without a success for five days it is disabled. After you enable a disabled webhook, POST /api/v1/webhooks/:id/recover queues the missed deliveries again.',
+      'You get one mail when a webhook begins to fail and one when it is disabled, at most one mail an hour. PUT /api/v1/account with webhook_mails false turns these mails off.',
+    ],
+  })
+}
+
+const DISABLED_BECAUSE: Readonly<Record<string, string>> = {
+  gone: 'it answered 410 Gone',
+  failing: 'no delivery succeeded for five days',
+}
+
+function troubleOf(webhook: TroubledWebhook): string {
+  const { url, failing_since, consecutive_failures, disabled_reason } = webhook
+  const { host } = new URL(url)
+  if (disabled_reason !== null) {
+    const reason = DISABLED_BECAUSE[disabled_reason] ?? disabled_reason
+    return `The webhook to ${host} was disabled: ${reason}. It gets no more events until you enable it.`
+  }
+  const since = failing_since?.toISOString().slice(0, 16).replace('T', ' ')
+  return `No delivery to ${host} succeeded since ${since} UTC: ${consecutive_failures} attempts in a row failed.`
+}
+
 function mailOf({ brand, to }: Envelope, kind: Mail['kind'], letter: Letter): Mail {
   const { action } = letter
   return { to, kind, ...(action && { link: action.link }), ...compose(brand, letter) }

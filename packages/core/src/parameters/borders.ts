@@ -382,6 +382,7 @@ function webhookBorders(api: Api['webhooks']) {
     create: takes(viewer(api.create), body(api.create), actor),
     list: takes(viewer(api.list), slice),
     get: takes(own, webhook),
+    health: takes(own, webhook, query(api.health.query)),
     update: takes(viewer(api.update), webhook, body(api.update), actor),
     rotateSecret: takes(viewer(api.rotate_secret), webhook, actor),
     enable: takes(viewer(api.enable), webhook, actor),

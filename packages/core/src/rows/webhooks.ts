@@ -3,6 +3,17 @@ import type { WebhookFormatName } from '../contract/resources/webhooks.ts'
 import type { Dialect } from './dialect.ts'
 import type { Sealed, SealedHeaders } from './sealed.ts'
 
+/** What an attempt got: a 2xx, another status, or no answer. */
+export type AttemptOutcome = 'succeeded' | 'refused' | 'unanswered'
+
+/** `told` follows when the mail server took the mail; a success ends an episode of failures, enabling the other one. */
+export type WebhookNoticeState =
+  | 'no'
+  | 'failing_due'
+  | 'failing_told'
+  | 'disabled_due'
+  | 'disabled_told'
+
 export function webhookTables(d: Dialect) {
   const webhooks = d.table(
     'webhooks',
@@ -29,6 +40,14 @@ export function webhookTables(d: Dialect) {
       consecutive_failures: d.int().notNull(),
       last_success_at: d.time(),
       last_failure_at: d.time(),
+      /** The number of all failed attempts. */
+      failed_attempts: d.long().notNull().default(0),
+      /** The first failure since the last success; null if none failed since. */
+      failing_since: d.time(),
+      /** The mail to the owner about failures: whether one is due, and which one the owner got last in this episode. */
+      notice: d.text().$type<WebhookNoticeState>().notNull().default('no'),
+      /** When it was disabled; null while it is enabled, and for webhooks that earlier versions disabled. */
+      disabled_at: d.time(),
       /**
        * The receiver gets nothing before this time, because it failed several times in a row or asked to wait; null for no
        * wait. It is for people: each process decides by its own results.
@@ -57,6 +76,11 @@ export function webhookTables(d: Dialect) {
         .uniqueIndex('webhooks_callback_origin')
         .on(t.workspace_id, t.api_key_id, t.callback_origin)
         .where(sql`callback_origin is not null`),
+      // The job that mails the owners uses this index.
+      d
+        .index('webhooks_notice')
+        .on(t.workspace_id, t.id)
+        .where(sql`notice in ('failing_due', 'disabled_due') and callback_origin is null`),
       d.index('webhooks_gate').on(t.gate_host, t.id).where(sql`gate_host is not null`),
     ],
   )
@@ -155,6 +179,25 @@ export function webhookTables(d: Dialect) {
         .where(sql`message_id is not null`),
     ],
   )
+  /** The numbers of attempts by hour, outcome and time of the answer: a page that reads a million attempts would take seconds. */
+  const webhook_hours = d.table(
+    'webhook_hours',
+    {
+      workspace_id: d.text().notNull(),
+      webhook_id: d.text().notNull(),
+      /** The hour (UTC) in which the attempts ended, in hours since 1970. */
+      hour: d.int().notNull(),
+      outcome: d.text().$type<AttemptOutcome>().notNull(),
+      /** The step of the time to the answer, as `stepOf` gives it; 0 without an answer. */
+      step: d.int().notNull(),
+      count: d.long().notNull(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.webhook_id, t.hour, t.outcome, t.step] }),
+      // The removal of old rows uses this index.
+      d.index('webhook_hours_hour').on(t.hour),
+    ],
+  )
   const delivery_queue = d.table(
     'delivery_queue',
     {
@@ -183,6 +226,24 @@ export function webhookTables(d: Dialect) {
     },
     (t) => [d.primaryKey({ columns: [t.workspace_id, t.delivery_id, t.number] })],
   )
+  /**
+   * The last failed attempts of each webhook: the slot is the number of the failure modulo the number of slots. An index of
+   * `deliveries` would make every update of a delivery write all its indexes on PostgreSQL.
+   */
+  const webhook_failures = d.table(
+    'webhook_failures',
+    {
+      workspace_id: d.text().notNull(),
+      webhook_id: d.text().notNull(),
+      slot: d.int().notNull(),
+      delivery_id: d.text().notNull(),
+      /** The number of the attempt of the delivery. */
+      number: d.int().notNull(),
+      /** When the attempt ended. */
+      at: d.time().notNull(),
+    },
+    (t) => [d.primaryKey({ columns: [t.workspace_id, t.webhook_id, t.slot] })],
+  )
   return {
     webhooks,
     receiver_hosts,
@@ -193,5 +254,7 @@ export function webhookTables(d: Dialect) {
     deliveries,
     delivery_queue,
     delivery_attempts,
+    webhook_hours,
+    webhook_failures,
   }
 }

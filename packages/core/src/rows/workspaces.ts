@@ -33,6 +33,8 @@ export function accountTables(d: Dialect) {
       postal_address: d.text(),
       /** The end of marketing SMS; null: none. */
       sms_opt_out_text: d.text(),
+      /** Whether the owner gets mails about webhooks that fail. */
+      webhook_mails: d.boolean().notNull().default(true),
       created_at: d.time().notNull(),
       updated_at: d.time().notNull(),
     },
@@ -123,7 +125,7 @@ export function accountTables(d: Dialect) {
     'owner_mails',
     {
       workspace_id: d.text().notNull(),
-      kind: d.text().$type<'low_balance' | 'account_frozen'>().notNull(),
+      kind: d.text().$type<'low_balance' | 'account_frozen' | 'webhook_failure'>().notNull(),
       mailed_at: d.time().notNull(),
     },
     (t) => [d.primaryKey({ columns: [t.workspace_id, t.kind] })],

@@ -41,6 +41,10 @@ function health(overrides: Partial<WebhookHealth> = {}): WebhookHealth {
     consecutive_failures: 0,
     last_success_at: null,
     last_failure_at: null,
+    failed_attempts: 0,
+    failing_since: null,
+    notice: 'no',
+    disabled_at: null,
     accepted_secret: null,
     waits_until: null,
     gate_host: null,
@@ -116,6 +120,8 @@ describe('planRecord', () => {
       requeue: [],
       dequeue: [],
       hosts: [],
+      hours: [],
+      failures: [],
     })
   })
 

@@ -1,5 +1,14 @@
 import { LIMITS } from '../contract/limits.ts'
-import type { DeliveryAttemptRow, DeliveryRow, ReceiverHostRow, WebhookRow } from '../rows/rows.ts'
+import type {
+  DeliveryAttemptRow,
+  DeliveryRow,
+  ReceiverHostRow,
+  WebhookFailureRow,
+  WebhookHourRow,
+  WebhookRow,
+} from '../rows/rows.ts'
+import { stepOf } from './answer-times.ts'
+import { HOUR_MS } from './count-changes.ts'
 import {
   GATE_CLOSES_AFTER,
   gateHostOf,
@@ -63,6 +72,10 @@ export const HEALTH = [
   'consecutive_failures',
   'last_success_at',
   'last_failure_at',
+  'failed_attempts',
+  'failing_since',
+  'disabled_at',
+  'notice',
   'accepted_secret',
   'waits_until',
   'gate_host',
@@ -85,10 +98,20 @@ export interface RecordPlan {
   dequeue: string[]
   /** The hosts whose gates were held, free again. */
   hosts: ReceiverHostRow[]
+  /** The numbers of attempts to add to the stored ones; each key once. */
+  hours: WebhookHourRow[]
+  /** The last failures; each slot once. */
+  failures: WebhookFailureRow[]
 }
+
+/** The number of failed attempts that are kept for each webhook. */
+export const FAILURE_SLOTS = 20
 
 /** A webhook is shown as failing after this number of failed attempts in a row. */
 const FAILING_AFTER = 5
+
+/** The owner gets a mail about a failing webhook once it had no success for this time: a restart of a receiver is no cause. */
+const NOTICE_AFTER_MS = 15 * 60_000
 
 /** The wait before a try with an unknown outcome is repeated. */
 const UNKNOWN_WAIT_MS = 5_000
@@ -164,7 +187,11 @@ export function planRecord(
     requeue: [],
     dequeue: [],
     hosts: [],
+    hours: [],
+    failures: [],
   }
+  const hours = new Map<string, WebhookHourRow>()
+  const failures = new Map<string, WebhookFailureRow>()
   const touched = new Set<WebhookHealth>()
   for (const result of results) {
     const delivery = state.deliveries.get(result.delivery_id)
@@ -188,10 +215,41 @@ export function planRecord(
       webhook.gate_host = gateOfAddress(result.address ?? '') ?? webhook.gate_host
     }
     touched.add(webhook)
+    countAttempt(hours, result, after)
+    if (!isSuccess(result.response_status)) noteFailure(failures, webhook, after)
     if (after.status === 'failed') noteFailed(webhook, after, state.failed_deliveries)
   }
   plan.webhooks = [...touched]
+  plan.hours = [...hours.values()]
+  plan.failures = [...failures.values()]
   return plan
+}
+
+/** Adds an attempt to the counts of its hour. */
+function countAttempt(
+  hours: Map<string, WebhookHourRow>,
+  { workspace_id, webhook_id, duration_ms, response_status: status }: DeliveryResult,
+  { updated_at }: DeliveryRow,
+): void {
+  const hour = Math.floor(updated_at.getTime() / HOUR_MS)
+  const outcome = status === null ? 'unanswered' : isSuccess(status) ? 'succeeded' : 'refused'
+  const step = status === null ? 0 : stepOf(duration_ms)
+  const key = `${webhook_id} ${hour} ${outcome} ${step}`
+  const known = hours.get(key)
+  if (known) known.count += 1
+  else hours.set(key, { workspace_id, webhook_id, hour, outcome, step, count: 1 })
+}
+
+/** Keeps a failed attempt in the place of the oldest kept one. */
+function noteFailure(
+  failures: Map<string, WebhookFailureRow>,
+  webhook: WebhookHealth,
+  { workspace_id, webhook_id, id, attempt_count, updated_at }: DeliveryRow,
+): void {
+  const slot = webhook.failed_attempts % FAILURE_SLOTS
+  webhook.failed_attempts += 1
+  const kept = { delivery_id: id, number: attempt_count, at: updated_at }
+  failures.set(`${webhook_id} ${slot}`, { workspace_id, webhook_id, slot, ...kept })
 }
 
 /** Ends the hold of the gate. Returns the host, or null if the result is of no delivery at a gate. */
@@ -323,19 +381,32 @@ function noteHealth(
     if (signed_with !== null) webhook.accepted_secret = signed_with
     webhook.consecutive_failures = 0
     webhook.last_success_at = at
+    webhook.failing_since = null
     webhook.gate_host = null
     if (webhook.status === 'failing') webhook.status = 'active'
+    if (webhook.is_active) webhook.notice = 'no'
     return
   }
   webhook.consecutive_failures += 1
   webhook.last_failure_at = at
+  webhook.failing_since ??= at
   if (webhook.consecutive_failures >= GATE_CLOSES_AFTER) {
     webhook.gate_host ??= gateHostOf(webhook.url)
   }
-  if (status === 410) disable(webhook, 'gone')
+  if (isNoticeDue(webhook, at)) webhook.notice = 'failing_due'
+  if (status === 410) disable(webhook, 'gone', at)
   else if (webhook.status === 'active' && webhook.consecutive_failures >= FAILING_AFTER) {
     webhook.status = 'failing'
   }
+}
+
+/** Whether the owner must be notified that the webhook fails: once until the next success. */
+function isNoticeDue(
+  { notice, is_active, consecutive_failures, failing_since }: WebhookHealth,
+  at: Date,
+): boolean {
+  if (notice !== 'no' || !is_active || consecutive_failures < FAILING_AFTER) return false
+  return failing_since !== null && at.getTime() - failing_since.getTime() >= NOTICE_AFTER_MS
 }
 
 function noteFailed(
@@ -347,12 +418,14 @@ function noteFailed(
     return
   const count = (failed.get(webhook.id) ?? 0) + 1
   failed.set(webhook.id, count)
-  if (count >= LIMITS.webhook_failing_deliveries) disable(webhook, 'failing')
+  if (count >= LIMITS.webhook_failing_deliveries) disable(webhook, 'failing', updated_at)
 }
 
-function disable(webhook: WebhookHealth, reason: 'gone' | 'failing'): void {
+function disable(webhook: WebhookHealth, reason: 'gone' | 'failing', at: Date): void {
   if (!webhook.is_active) return
   webhook.is_active = false
   webhook.status = 'disabled'
   webhook.disabled_reason = reason
+  webhook.disabled_at = at
+  webhook.notice = 'disabled_due'
 }

@@ -84,7 +84,7 @@ const DISABLED = { is_active: false, status: 'disabled', disabled_reason: 'secre
 function withoutLost(
   row: WebhookSecretColumns,
   sealer: Sealer,
-  { bytes }: Pick<Runtime, 'bytes'>,
+  { bytes, now }: Pick<Runtime, 'bytes' | 'now'>,
 ): WebhookChange | null {
   const { secret, previous_secret: previous, headers } = row
   const hasSecret = isReadable(() => sealer.open(placeOfWebhook(row, 'secret'), secret))
@@ -103,7 +103,7 @@ function withoutLost(
       previous_secret_ends_at: null,
       accepted_secret: null,
     }),
-    ...(!(hasSecret && hasHeaders) && DISABLED),
+    ...(!(hasSecret && hasHeaders) && { ...DISABLED, disabled_at: now() }),
   }
 }
 

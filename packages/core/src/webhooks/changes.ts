@@ -171,7 +171,7 @@ function changeOf(
     ...(url !== undefined &&
       changesOrigin({ url }, before) && { gate_host: gateHostOf(url), waits_until: null }),
     ...(is_active === true && enablingAt(at)(before)),
-    ...(is_active === false && disabling(before)),
+    ...(is_active === false && disablingAt(at)(before)),
   }
 }
 
@@ -207,12 +207,19 @@ function headersForNewOrigin(
 
 function enablingAt(enabled_at: Date): (before: OpenedWebhook) => PlainChange {
   const waits_until = null
-  const change = { is_active: true, status: 'active', disabled_reason: null, waits_until } as const
+  const change = {
+    ...({ is_active: true, status: 'active', disabled_reason: null, disabled_at: null } as const),
+    ...{ waits_until, failing_since: null, notice: 'no' as const },
+  }
   return ({ is_active }) => (is_active ? {} : { ...change, consecutive_failures: 0, enabled_at })
 }
 
-function disabling({ is_active }: OpenedWebhook): PlainChange {
-  return is_active ? { is_active: false, status: 'disabled', disabled_reason: 'manual' } : {}
+function disablingAt(disabled_at: Date): (before: OpenedWebhook) => PlainChange {
+  const change = {
+    ...({ is_active: false, status: 'disabled', disabled_reason: 'manual' } as const),
+    notice: 'no' as const,
+  }
+  return ({ is_active }) => (is_active ? { ...change, disabled_at } : {})
 }
 
 /** The maximum number of webhooks of a workspace, in total and to one host. */

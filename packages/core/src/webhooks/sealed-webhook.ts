@@ -185,6 +185,7 @@ export function createEndSigning({
           is_active: false,
           status: 'disabled',
           disabled_reason: KEY_DEACTIVATED,
+          disabled_at: updated_at,
         }),
         updated_at,
       })

@@ -42,6 +42,10 @@ export function webhookOf({
   enabled_at: ____,
   waits_until: ______,
   callback_origin: _____,
+  failed_attempts: _________,
+  failing_since: _______,
+  disabled_at: ________,
+  notice: __________,
   ...row
 }: OpenedWebhook): Webhook {
   return {

@@ -2,7 +2,7 @@ import { assertCredentialHolds } from '../api-keys/credential.ts'
 import { modeOf } from '../api-keys/key.ts'
 import { type View, type Viewer, viewOf } from '../api-keys/viewer.ts'
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
-import type { Body, BodyIn, Data, Form } from '../contract/endpoints/endpoint.ts'
+import type { Body, BodyIn, Data, Form, QueryIn } from '../contract/endpoints/endpoint.ts'
 import { pageOf, type Slice, withNext } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { EVENT_KINDS, EVENTS } from '../contract/resources/events.ts'
@@ -27,6 +27,7 @@ import {
   type WebhookDeliveries,
 } from './deliveries.ts'
 
+import { healthOf, type WebhookHealthReport } from './health.ts'
 import {
   NO_SIGNATURE,
   type OpenedWebhook,
@@ -62,6 +63,15 @@ export interface Webhooks<F extends Form = 'given'>
    * @throws SvcError `not_found`, also for a webhook that the viewer may not see.
    */
   get(viewer: Viewer, webhookId: string): Promise<Webhook>
+  /**
+   * How its receiver answers, in a period that ends now. Default period: `24h`.
+   * @throws SvcError in the same cases as `get`.
+   */
+  health(
+    viewer: Viewer,
+    webhookId: string,
+    query?: QueryIn<typeof endpoints.health, F>,
+  ): Promise<WebhookHealthReport>
   /** Removes the webhook and its pending deliveries. @throws SvcError in the same cases as `get`. */
   delete(viewer: Viewer, webhookId: string, actor?: Actor): Promise<void>
   /** The deliveries about one message, oldest first; none for a message of another workspace. */
@@ -140,6 +150,10 @@ export function createWebhooks({
         consecutive_failures: 0,
         last_success_at: null,
         last_failure_at: null,
+        failed_attempts: 0,
+        failing_since: null,
+        notice: 'no',
+        disabled_at: null,
         waits_until: null,
         created_at: at,
         updated_at: at,
@@ -182,6 +196,8 @@ export function createWebhooks({
       const row = await storage.read.webhooks.byId(view.workspace_id, webhookId)
       return shown(visibleWebhook(view, row))
     },
+    health: (viewer, webhookId, { period } = { period: '24h' }) =>
+      healthOf({ storage, runtime }, viewer, webhookId, period),
     async delete(viewer, webhookId, actor = SERVICE) {
       const view = viewOf(viewer)
       const { workspace_id } = view

@@ -322,7 +322,12 @@ async function endRecent(
       const row = await stores.webhooks.lock(workspace_id, id)
       if (!row?.is_active) continue
       const disabled = { is_active: false, status: 'disabled', disabled_reason: REASON } as const
-      await stores.webhooks.change(workspace_id, id, { ...disabled, updated_at: runtime.now() })
+      const at = runtime.now()
+      await stores.webhooks.change(workspace_id, id, {
+        ...disabled,
+        disabled_at: at,
+        updated_at: at,
+      })
       webhooks += 1
     }
     const ended = { api_keys, webhooks, invitations, members: logins.length }

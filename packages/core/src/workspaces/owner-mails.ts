@@ -8,12 +8,13 @@ import {
   lowBalanceMail,
   resetMail,
   verifyMail,
+  webhookMail,
 } from '../mail/templates.ts'
 import type { FrozenWorkspace } from '../messages/sequence-detector.ts'
 import type { OwnerMailRow, WorkspaceRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
-import type { LowBalance } from '../storage/ports/stores.ts'
+import type { LowBalance, WebhookNotice } from '../storage/ports/stores.ts'
 import { loginByEmail } from './logins.ts'
 import { mintToken, type TokenPurpose } from './token.ts'
 
@@ -34,6 +35,11 @@ export interface OwnerMails {
   lowBalance(low: LowBalance): void
   /** Notifies the owner of a frozen workspace: at a verified address, at most once an hour. */
   frozen(frozen: FrozenWorkspace): void
+  /**
+   * Notifies the owner of webhooks that fail, at a verified address. Records that the owner was notified after the mail server
+   * took the mail, so that a crash repeats a mail and loses none.
+   */
+  webhooks(workspaceId: string, notices: readonly WebhookNotice[]): void
 }
 
 /**
@@ -123,6 +129,18 @@ export function createOwnerMails({
     lowBalance: (low) =>
       notify(low.workspace_id, 'low_balance', (envelope) =>
         lowBalanceMail(envelope, low, pageAt('/credits')),
+      ),
+    webhooks: (workspace_id, notices) =>
+      void outbox.add(
+        async () => {
+          const owner = await storage.read.workspaces.byId(workspace_id)
+          if (!owner?.email_verified) return null
+          const [first, ...others] = notices
+          const page = first && others.length === 0 ? `/webhooks/${first.id}` : '/webhooks'
+          return webhookMail(envelopeTo(owner.email), notices, pageAt(page))
+        },
+        { kind: 'webhook_failure', workspace_id },
+        () => storage.write(({ webhookNotices }) => webhookNotices.told(workspace_id, notices)),
       ),
     frozen: (frozen) =>
       notify(frozen.workspace_id, 'account_frozen', (envelope) =>

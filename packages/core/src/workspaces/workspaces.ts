@@ -290,6 +290,7 @@ function newWorkspace(
     time_zone: null,
     postal_address: null,
     sms_opt_out_text: null,
+    webhook_mails: true,
     created_at: at,
     updated_at: at,
   }

@@ -48,7 +48,8 @@ const SQLITE: Record<Step, number> = {
   // One of them reads whether a program wants the events.
   settle: 358,
   'claim deliveries': 136,
-  record: 261,
+  // One of them counts the attempts of the hour.
+  record: 262,
   'accept and claim': 35,
   'settle and claim deliveries': 358,
 }
@@ -57,7 +58,8 @@ const POSTGRES: Record<Step, number> = {
   claim: 8,
   settle: 12,
   'claim deliveries': 2,
-  record: 7,
+  // One of them counts the attempts of the hour.
+  record: 8,
   'accept and claim': 10,
   'settle and claim deliveries': 12,
 }

@@ -126,7 +126,10 @@ export function accountsContract(open: OpenStorage): void {
     expect(await storage.hot.findApiKey(other.key_hash)).toEqual(other)
     const { webhooks } = storage.read
     const [first, second] = hooks as [(typeof hooks)[0], (typeof hooks)[0]]
-    const disabled = { ...off, disabled_reason: 'email_verified', updated_at: at }
+    const disabled = {
+      ...{ ...off, disabled_reason: 'email_verified' },
+      ...{ disabled_at: at, updated_at: at },
+    }
     expect(await webhooks.byId(mine, first.id)).toEqual({ ...first, ...disabled })
     expect(await webhooks.byId(mine, second.id)).toEqual(second)
     expect(await webhooks.byId(theirs, foreign.id)).toEqual(foreign)

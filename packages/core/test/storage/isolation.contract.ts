@@ -159,6 +159,8 @@ export function isolationContract(open: OpenStorage): void {
     const outcome = { type: 'accepted', provider_message_id: 'P1', lookup_after_ms: null } as const
     await bench.settle(claimed, { task: 'send', attempt: 1, outcome })
     await bench.callback(message, 'sent')
+    await bench.record(only(await bench.claimDeliveries()), { response_status: 500 })
+    bench.clock.advance(10_000)
     const delivery = only(await bench.claimDeliveries())
     await bench.record(delivery)
     const contact = bench.make.contact(workspaceId, { ...CONTACT_KEYS, tags: ['vip'] })
@@ -267,6 +269,7 @@ export function isolationContract(open: OpenStorage): void {
       | 'secrets'
       | 'sealedValues'
       | 'lowBalances'
+      | 'webhookNotices'
       | 'messageParts'
       | 'overview'
       | 'providerPauses'
@@ -453,6 +456,9 @@ export function isolationContract(open: OpenStorage): void {
           deliveriesOf: () => webhooks.deliveriesOf(asker, message.id),
           eventBodies: () => webhooks.eventBodies(asker, [delivery.event_id]),
           attempts: () => webhooks.attempts(asker, webhook.id, delivery.delivery_id),
+          attemptCounts: () =>
+            webhooks.attemptCounts(asker, webhook.id, { from: 0, until: 1e6, hours_each: 1 }),
+          lastFailures: () => webhooks.lastFailures(asker, webhook.id, { body_max: 10 }),
         },
         sendingDomains: {
           byId: () => sendingDomains.byId(asker, domain.id),

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { WEBHOOK_RETRY_DELAYS_S } from '../../src/contract/limits.ts'
 import type { DeliveryRow, WebhookRow } from '../../src/rows/rows.ts'
+import { stepOf } from '../../src/rules/answer-times.ts'
 import type { ClaimedDelivery } from '../../src/rules/deliveries.ts'
 import type { DeliveryResult } from '../../src/rules/record.ts'
 import { benchFor, EVERYTHING, LEASE_MS, type OpenStorage, only } from './bench.ts'
@@ -413,5 +414,101 @@ export function recordDeliveriesContract(open: OpenStorage): void {
     expect(third.accepted_secret).toBe('whsec_new')
     await bench.record(third)
     expect(await webhook(delivered)).toMatchObject({ accepted_secret: 'whsec_new' })
+  })
+  it('counts the attempts of each hour by outcome and time, with their repetitions', async () => {
+    const first = await claimed()
+    const { workspace_id, webhook_id } = first
+    const hour = Math.floor(bench.clock.now().getTime() / 3_600_000)
+    const counts = (hours_each = 1) =>
+      bench.storage.read.webhooks.attemptCounts(workspace_id, webhook_id, {
+        from: hour - (hour % hours_each),
+        until: hour + 48,
+        hours_each,
+      })
+    expect(await counts()).toEqual([])
+    await bench.record(first, { ...silent, duration_ms: 15_000 })
+    await bench.record(await nextTry(first), { ...refused, duration_ms: 100 })
+    const third = await nextTry(first)
+    await bench.record(third, { is_unknown: true })
+    const { next_attempt_at } = await delivery(first)
+    bench.clock.set(next_attempt_at as Date)
+    await bench.record(only(await bench.claimDeliveries()), { duration_ms: 100 })
+    for (let i = 0; i < 3; i++) await bench.callback(await bench.queued(workspace_id), 'sent')
+    for (const more of await bench.claimDeliveries()) await bench.record(more, { duration_ms: 101 })
+    const step = stepOf(100)
+    expect(await counts()).toEqual([
+      { period: hour, outcome: 'refused', step, count: 1 },
+      { period: hour, outcome: 'succeeded', step, count: 4 },
+      { period: hour, outcome: 'unanswered', step: 0, count: 1 },
+    ])
+    bench.clock.advance(24 * 3_600_000)
+    await bench.callback(await bench.queued(workspace_id), 'sent')
+    await bench.record(only(await bench.claimDeliveries()))
+    const day = Math.floor(hour / 24)
+    const byDay = (await counts(24)).map(({ period, count }) => [period - day, count])
+    expect(byDay).toEqual([
+      [0, 1],
+      [0, 4],
+      [0, 1],
+      [1, 1],
+    ])
+    const forget = (before: number, limit: number) =>
+      bench.storage.write(({ webhooks }) => webhooks.forgetHours(before, limit))
+    expect(await forget(hour, 10)).toBe(0)
+    expect(await forget(hour + 1, 2)).toBe(2)
+    expect(await forget(hour + 1, 2)).toBe(1)
+    expect((await counts()).map(({ period }) => period)).toEqual([hour + 24])
+    await bench.storage.write(({ webhooks }) => webhooks.remove(workspace_id, webhook_id))
+    expect(await counts()).toEqual([])
+  })
+
+  it('keeps the last twenty failed attempts, newest first, also those whose delivery succeeded later', async () => {
+    const first = await claimed()
+    const { workspace_id, webhook_id } = first
+    const failures = (livemode?: boolean) =>
+      bench.storage.read.webhooks.lastFailures(workspace_id, webhook_id, { livemode, body_max: 5 })
+    const long = 'x'.repeat(300)
+    await bench.record(first, { ...refused, response_body: 'a fault' })
+    await bench.record(await nextTry(first), { ...refused, response_body: long })
+    await bench.record(await nextTry(first), { response_body: 'ok' })
+    const shown = async () =>
+      (await failures()).map(({ delivery, attempt: { number, response_body } }) => [
+        delivery.id,
+        number,
+        response_body,
+      ])
+    expect(await shown()).toEqual([
+      [first.delivery_id, 2, 'xxxxx'],
+      [first.delivery_id, 1, 'a fau'],
+    ])
+    expect(await failures(false)).toEqual([])
+    expect(await failures(true)).toHaveLength(2)
+    const later: string[] = []
+    for (let i = 0; i < 21; i++) {
+      bench.clock.advance(1)
+      await bench.callback(await bench.queued(workspace_id), 'sent')
+      const due = (await bench.claimDeliveries()).filter(({ attempt }) => attempt === 1)
+      await bench.record(only(due), silent)
+      later.unshift(only(due).delivery_id)
+    }
+    expect((await shown()).map(([id]) => id)).toEqual(later.slice(0, 20))
+    expect(await webhook(first)).toMatchObject({ failed_attempts: 23 })
+    await bench.storage.write(({ webhooks }) => webhooks.remove(workspace_id, webhook_id))
+    expect(await failures()).toEqual([])
+  })
+
+  it('knows since when a webhook fails, and when it was disabled', async () => {
+    const first = await claimed()
+    const failed = new Date(bench.clock.now().getTime() + 40)
+    await bench.record(first, refused)
+    const second = await nextTry(first)
+    await bench.record(second, refused)
+    expect(await webhook(first)).toMatchObject({ failing_since: failed, disabled_at: null })
+    await bench.record(await nextTry(second))
+    expect(await webhook(first)).toMatchObject({ failing_since: null })
+    await bench.callback(await bench.queued(first.workspace_id), 'sent')
+    const gone = new Date(bench.clock.now().getTime() + 40)
+    await bench.record(only(await bench.claimDeliveries()), { ...refused, response_status: 410 })
+    expect(await webhook(first)).toMatchObject({ failing_since: gone, disabled_at: gone })
   })
 }

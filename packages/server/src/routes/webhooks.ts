@@ -16,6 +16,9 @@ export function webhookRoutes(core: DecodedCore): Handlers<typeof api.webhooks> 
     async get({ viewer, params }) {
       return { webhook: await core.webhooks.get(viewer, params.id) }
     },
+    async health({ viewer, params, query }) {
+      return { health: await core.webhooks.health(viewer, params.id, query) }
+    },
     async delete({ viewer, params, actor }) {
       await core.webhooks.delete(viewer, params.id, actor)
       return { message: 'Webhook deleted' }

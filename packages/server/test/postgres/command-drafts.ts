@@ -239,6 +239,7 @@ export function draftsFrom(
         ...(once(2) && { quiet_hours: pick([QUIET_HOURS, QUIET_HOURS, null]) }),
         ...(once(3) && { postal_address: pick(['Main Street 1\nŻary', null]) }),
         ...(once(3) && { sms_opt_out_text: pick(['STOP to end', null]) }),
+        ...(once(3) && { webhook_mails: pick([true, false]) }),
         ...(once(3) && { time_zone: pick(['Asia/Kathmandu', 'Berlin', null]) }),
       },
     }),

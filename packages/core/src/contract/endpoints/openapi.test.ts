@@ -171,6 +171,7 @@ describe('the document', () => {
       'Transaction',
       'UsedTemplate',
       'Webhook',
+      'WebhookHealth',
       'WhatsappBulk',
       'WhatsappBulkFromTemplate',
       'WhatsappContent',

@@ -5,6 +5,7 @@ export type MailKind =
   | 'invitation'
   | 'low_balance'
   | 'account_frozen'
+  | 'webhook_failure'
 
 /** A mail from the service to the owner of a workspace, to a member, or to an invited person. */
 export interface Mail {

@@ -34,6 +34,59 @@ export const SUBSCRIPTIONS = ['*', ...EVENT_KINDS] as const
 /** One subscription of a webhook. */
 export type Subscription = (typeof SUBSCRIPTIONS)[number]
 
+/** The periods of the health of a webhook. */
+export const HEALTH_PERIODS = ['24h', '7d', '30d'] as const
+
+/** A period of the health of a webhook. */
+export type HealthPeriod = (typeof HEALTH_PERIODS)[number]
+
+/** What the attempts of a period got. */
+const attemptSummary = {
+  attempts: z.int().min(0),
+  succeeded: z.int().min(0).meta({ description: 'The attempts with a 2xx.' }),
+  p50_ms: z.int().nullable().meta({
+    description:
+      'Half of all answers came within this time, at most 19 % too high; null without an answer. Attempts without an answer are not part of it.',
+  }),
+  p99_ms: z.int().nullable().meta({ description: '99 % of all answers came within this time.' }),
+}
+
+/** How the receiver of a webhook answers, in a period that ends now. */
+const webhookHealth = z
+  .object({
+    period: z.enum(HEALTH_PERIODS),
+    unit: z.enum(['hour', 'day']),
+    ...attemptSummary,
+    success_rate: z.number().min(0).max(1).nullable().meta({
+      description: 'The share of attempts with a 2xx; null without an attempt.',
+    }),
+    points: z.array(z.object({ since: timestamp, ...attemptSummary })).meta({
+      description: 'One for each hour or day (UTC), oldest first, also for those without attempts.',
+    }),
+    failures: z
+      .array(
+        z.object({
+          delivery_id: uuid,
+          event: z.enum(EVENT_KINDS),
+          attempt: z.int().min(1),
+          at: timestamp,
+          duration_ms: z.int().min(0),
+          response_status: z.int().nullable(),
+          response_body: z.string().nullable().meta({
+            description: 'The first 1,000 characters of the answer; the delivery has all of it.',
+          }),
+          error: z.string().nullable(),
+        }),
+      )
+      .meta({ description: 'The last failed attempts, newest first, at most 20.' }),
+    failing_since: timestamp.nullable().meta({
+      description: 'The first failure since the last success; null if none failed since.',
+    }),
+    disabled_at: timestamp.nullable(),
+    disabled_reason: z.string().nullable(),
+  })
+  .meta({ id: 'WebhookHealth' })
+
 /** The record of a webhook, without its secret. Source: contract section 7. */
 export const webhook = z
   .object({
@@ -182,6 +235,18 @@ export const webhooks = {
     status: 200,
     data: z.object({ webhook }),
     summary: 'Get one webhook',
+  }),
+  health: endpoint({
+    ...access,
+    ...oneWebhook,
+    method: 'GET',
+    path: '/api/v1/webhooks/:id/health',
+    status: 200,
+    query: z.object({ period: z.enum(HEALTH_PERIODS).default('24h') }),
+    data: z.object({ health: webhookHealth }),
+    summary: 'Get how the receiver of a webhook answers',
+    description:
+      'Counts attempts by their outcome, with the times of the answers, and has the last failed ones. `24h` has a point for each hour, `7d` and `30d` for each day.',
   }),
   update: endpoint({
     ...access,

@@ -21,6 +21,7 @@ const row = {
   time_zone: null,
   postal_address: null,
   sms_opt_out_text: null,
+  webhook_mails: true,
   created_at: new Date('2026-05-04T09:30:00.000Z'),
   updated_at: new Date('2026-05-04T09:30:00.000Z'),
 } satisfies Workspace

@@ -66,6 +66,8 @@ export const workspace = z
     postal_address: z.string().nullable(),
     /** The end of each marketing SMS; null: none. */
     sms_opt_out_text: z.string().nullable(),
+    /** Whether the owner gets mails about webhooks that fail. */
+    webhook_mails: z.boolean(),
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -297,6 +299,10 @@ export const workspaces = {
         example: 'Example Ltd\nMain Street 1\nDar es Salaam',
         description:
           'The end of each e-mail from a template of the category `marketing`, in HTML and text; null: none.',
+      }),
+      webhook_mails: z.boolean().optional().meta({
+        description:
+          'Whether the owner gets a mail when a webhook begins to fail and when the service disables it. Default: true.',
       }),
       sms_opt_out_text: endingText(LIMITS.sms_opt_out_text_length).nullable().optional().meta({
         example: 'STOP to end',

@@ -134,7 +134,10 @@ export const READ_PLACES = {
     deliveriesOf: 'replica',
     eventBodies: 'primary',
     attempts: 'replica',
+    attemptCounts: 'replica',
+    lastFailures: 'replica',
   },
+  webhookNotices: { due: 'near' },
   sendingDomains: {
     byId: 'near',
     byName: 'near',

@@ -31,4 +31,5 @@ export type {
 } from '../stores/secrets.ts'
 export type { Reads, Writes } from '../stores/stores.ts'
 export type { SuppressionFilter, SuppressionPosition } from '../stores/suppressions.ts'
+export type { WebhookNotice } from '../stores/webhook-notices.ts'
 export type { DeliveryFilter, WebhookChange } from '../stores/webhooks.ts'

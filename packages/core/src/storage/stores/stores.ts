@@ -31,6 +31,7 @@ import { suppressionStore } from './suppressions.ts'
 import { templateStore } from './templates.ts'
 import { accountTokenStore, secondFactorStore, userStore } from './users.ts'
 import { verificationStore } from './verifications.ts'
+import { webhookNoticeStore } from './webhook-notices.ts'
 import { webhookStore } from './webhooks.ts'
 import { ownerMailStore, workspaceStore } from './workspaces.ts'
 
@@ -70,6 +71,7 @@ const STORES = {
   receivedMessages: receivedMessageStore,
   conversations: conversationStore,
   webhooks: webhookStore,
+  webhookNotices: webhookNoticeStore,
   sendingDomains: sendingDomainStore,
   verifications: verificationStore,
   templates: templateStore,

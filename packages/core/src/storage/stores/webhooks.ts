@@ -1,4 +1,19 @@
-import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, lt, ne, or, sql } from 'drizzle-orm'
+import {
+  and,
+  asc,
+  desc,
+  eq,
+  gt,
+  gte,
+  inArray,
+  isNotNull,
+  isNull,
+  lt,
+  lte,
+  ne,
+  or,
+  sql,
+} from 'drizzle-orm'
 import type { Slice } from '../../contract/endpoints/paging.ts'
 import type { Delivery } from '../../contract/resources/webhook-deliveries.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
@@ -11,6 +26,7 @@ import type {
 } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
 
+import type { AttemptCount } from '../../rules/answer-times.ts'
 import type { FanOut, Subscriber } from '../../rules/deliveries.ts'
 import { attemptInRow } from '../../rules/record.ts'
 import { blocksOf, filledUp, isBelow, removeOldest, type StoreDialect } from './queries.ts'
@@ -35,6 +51,10 @@ export type WebhookChange = Partial<
 /** The body of an event's deliveries. */
 export type EventBody = Pick<EventRow, 'id' | 'body'>
 
+function cut(text: string | null, max: number): string | null {
+  return text === null ? null : text.slice(0, max).replace(/[\ud800-\udbff]$/, '')
+}
+
 export function webhookStore(
   db: Db,
   tables: Tables,
@@ -42,13 +62,15 @@ export function webhookStore(
   eventLog: { note(stored: FanOut['events']): void },
 ) {
   const { webhooks: t, deliveries, delivery_queue: queue, delivery_attempts: attempts } = tables
-  const { events, receiver_hosts: hosts } = tables
+  const { events, receiver_hosts: hosts, webhook_hours: hours, webhook_failures: failures } = tables
 
   const isListed = isNull(t.callback_origin)
   const mine = (workspaceId: string, webhookId: string) =>
     and(eq(t.workspace_id, workspaceId), eq(t.id, webhookId))
   const deliveriesTo = (workspaceId: string, webhookId: string) =>
     and(eq(deliveries.workspace_id, workspaceId), eq(deliveries.webhook_id, webhookId))
+  const hoursOf = (workspaceId: string, webhookId: string) =>
+    and(eq(hours.workspace_id, workspaceId), eq(hours.webhook_id, webhookId))
   const ofMode = (workspaceId: string, { mode }: WebhookFilter) =>
     and(eq(t.workspace_id, workspaceId), isListed, mode ? eq(t.mode, mode) : undefined)
   const matching = (workspaceId: string, webhookId: string, filter: DeliveryFilter) => {
@@ -172,6 +194,62 @@ export function webhookStore(
         const some = and(eq(events.workspace_id, workspaceId), inArray(events.id, [...eventIds]))
         return db.select({ id: events.id, body: events.body }).from(events).where(some)
       },
+      /** The counts of attempts of these hours, both inclusive, by periods of `hours_each`; `period` is an hour divided by it. */
+      async attemptCounts(
+        workspaceId: string,
+        webhookId: string,
+        { from, until, hours_each }: { from: number; until: number; hours_each: number },
+      ): Promise<(AttemptCount & { period: number })[]> {
+        const { hour, outcome, step, count } = hours
+        const period = sql<number>`${hour} / ${sql.raw(`${Math.trunc(hours_each)}`)}`
+        return db
+          .select({ period, outcome, step, count: sql<number>`cast(sum(${count}) as integer)` })
+          .from(hours)
+          .where(and(hoursOf(workspaceId, webhookId), gte(hour, from), lte(hour, until)))
+          .groupBy(period, outcome, step)
+          .orderBy(period, outcome, step)
+      },
+      /** The last failed attempts with their deliveries, newest first; their bodies have at most `body_max` characters. */
+      async lastFailures(
+        workspaceId: string,
+        webhookId: string,
+        { livemode, body_max }: { livemode?: boolean | undefined; body_max: number },
+      ): Promise<{ delivery: DeliveryRow; attempt: DeliveryAttemptRow }[]> {
+        const own = and(
+          eq(failures.workspace_id, workspaceId),
+          eq(failures.webhook_id, webhookId),
+          livemode === undefined ? undefined : eq(deliveries.livemode, livemode),
+        )
+        const rows = await db
+          .select({ delivery: deliveries, attempt: attempts, number: failures.number })
+          .from(failures)
+          .innerJoin(
+            deliveries,
+            and(
+              eq(deliveries.workspace_id, failures.workspace_id),
+              eq(deliveries.webhook_id, failures.webhook_id),
+              eq(deliveries.id, failures.delivery_id),
+            ),
+          )
+          .leftJoin(
+            attempts,
+            and(
+              eq(attempts.workspace_id, failures.workspace_id),
+              eq(attempts.delivery_id, failures.delivery_id),
+              eq(attempts.number, failures.number),
+            ),
+          )
+          .where(own)
+          .orderBy(desc(failures.at), desc(failures.delivery_id), desc(failures.number))
+        return rows.flatMap(({ delivery, attempt, number }) => {
+          const only = attemptInRow(delivery)
+          const one = attempt ?? (only?.number === number ? only : null)
+          if (!one) return []
+          return [
+            { delivery, attempt: { ...one, response_body: cut(one.response_body, body_max) } },
+          ]
+        })
+      },
       /** The tries of one delivery, oldest first. */
       async attempts(
         workspaceId: string,
@@ -187,6 +265,18 @@ export function webhookStore(
       },
     },
     writes: {
+      /** Removes counts of hours before `hour`, at most `limit`; returns their number. */
+      async forgetHours(hour: number, limit: number): Promise<number> {
+        const { workspace_id, webhook_id, outcome, step } = hours
+        const key = sql`${workspace_id}, ${webhook_id}, ${hours.hour}, ${outcome}, ${step}`
+        const removed = await db
+          .delete(hours)
+          .where(
+            sql`(${key}) in (select ${key} from ${hours} where ${lt(hours.hour, hour)} order by ${hours.hour} limit ${limit})`,
+          )
+          .returning({ hour: hours.hour })
+        return removed.length
+      },
       /**
        * Removes hosts at whose gates no attempt began or was held since `before`: those of deleted webhooks too. Returns their
        * number, at most `limit`.
@@ -235,7 +325,11 @@ export function webhookStore(
         const active = and(eq(t.workspace_id, workspaceId), eq(t.is_active, true))
         // The webhooks are locked in the same order as by delivery results.
         await locked(db.select({ id: t.id }).from(t).where(active).orderBy(asc(t.id)))
-        const disabled = { is_active: false, status: 'disabled', disabled_reason: reason } as const
+        const disabled = {
+          ...({ is_active: false, status: 'disabled', disabled_reason: reason } as const),
+          disabled_at: at,
+          notice: 'no' as const,
+        }
         const changed = await db
           .update(t)
           .set({ ...disabled, updated_at: at })
@@ -351,6 +445,10 @@ export function webhookStore(
           .returning({ id: t.id })
         if (removed.length === 0) return false
         await db.delete(queue).where(eq(queue.webhook_id, webhookId))
+        await db.delete(hours).where(hoursOf(workspaceId, webhookId))
+        await db
+          .delete(failures)
+          .where(and(eq(failures.workspace_id, workspaceId), eq(failures.webhook_id, webhookId)))
         const gone = db
           .select({ id: deliveries.id })
           .from(deliveries)

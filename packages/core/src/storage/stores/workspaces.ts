@@ -19,7 +19,8 @@ export type WorkspaceChange = {
     | 'quiet_hours'
     | 'time_zone'
     | 'postal_address'
-    | 'sms_opt_out_text']?: WorkspaceRow[K] | undefined
+    | 'sms_opt_out_text'
+    | 'webhook_mails']?: WorkspaceRow[K] | undefined
 }
 
 export function workspaceStore(

@@ -128,6 +128,20 @@ function prepareWrite(t: Tables, clock: Clock) {
     set: HEALTH,
   })
   const insertAttempts = insertInto('insert_delivery_attempts', t.delivery_attempts)
+  const addToHours = insertInto(
+    'insert_webhook_hours',
+    t.webhook_hours,
+    {},
+    `on conflict (workspace_id, webhook_id, hour, outcome, step)
+     do update set count = webhook_hours.count + excluded.count`,
+  )
+  const keepFailures = insertInto(
+    'insert_webhook_failures',
+    t.webhook_failures,
+    {},
+    `on conflict (workspace_id, webhook_id, slot) do update
+     set delivery_id = excluded.delivery_id, number = excluded.number, at = excluded.at`,
+  )
   const requeue = updateOf('requeue_deliveries', t.delivery_queue, {
     key: ['delivery_id'],
     set: ['due_at', 'set_at'],
@@ -155,6 +169,8 @@ function prepareWrite(t: Tables, clock: Clock) {
     tx.write(updateDeliveries, plan.deliveries)
     tx.write(insertAttempts, plan.attempts)
     tx.write(updateWebhooks, plan.webhooks)
+    tx.write(addToHours, plan.hours)
+    tx.write(keepFailures, plan.failures)
     tx.write(
       requeue,
       plan.requeue.map(({ delivery_id, due_at, set_at }) => ({

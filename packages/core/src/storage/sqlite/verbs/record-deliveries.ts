@@ -59,6 +59,10 @@ export function prepareRecordDeliveries(
     set: HEALTH,
   })
   const insertAttempt = insertInto(connection, t.delivery_attempts)
+  const addToHour = insertInto(connection, t.webhook_hours, {
+    conflict: 'on conflict do update set count = count + excluded.count',
+  })
+  const keepFailure = insertInto(connection, t.webhook_failures, { replacing: true })
   const findHost = selectFrom(connection, t.receiver_hosts, namesOf(t.receiver_hosts), 'host = ?')
   const updateHost = updateOf(connection, t.receiver_hosts, {
     key: ['host'],
@@ -109,6 +113,8 @@ export function prepareRecordDeliveries(
     for (const delivery of plan.deliveries) updateDelivery(delivery)
     for (const attempt of plan.attempts) insertAttempt(attempt)
     for (const webhook of plan.webhooks) updateWebhook(webhook)
+    for (const hour of plan.hours) addToHour(hour)
+    for (const failure of plan.failures) keepFailure(failure)
     for (const { delivery_id, due_at, set_at } of plan.requeue) {
       requeue.run(due_at.getTime(), set_at.getTime(), delivery_id)
     }
