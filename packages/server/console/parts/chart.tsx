@@ -102,7 +102,9 @@ function optionsOf(
         width: 2,
         value: (_: uPlot, value: number | null, __: number, at: number | null) =>
           (at == null ? values.at(-1) : value) ?? '–',
-        points: { show: false },
+        // Without a neighbour, a value between gaps has no line.
+        spanGaps: true,
+        points: { show: values.includes(null) },
       })),
     ],
   }

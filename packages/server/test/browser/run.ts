@@ -25,6 +25,7 @@ import { walkScripts } from './walk-scripts.ts'
 import { walkStops } from './walk-stops.ts'
 import { walkTools } from './walk-tools.ts'
 import { walkTrial } from './walk-trial.ts'
+import { walkWebhook } from './walk-webhook.ts'
 import { walkDocs } from './walks.ts'
 
 if (process.argv.includes('--trial')) await showTrial()
@@ -93,6 +94,8 @@ try {
     console.log(
       'a bulk is previewed, tested, paused and resumed; filters are saved, and lists exported',
     )
+    await walkWebhook(browser)
+    console.log('the page of a webhook shows whether it is healthy, also in Arabic')
     await walkTrial(browser)
     console.log('all tasks of the trial with a week of data need at most five clicks each')
   }

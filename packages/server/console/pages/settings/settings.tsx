@@ -4,6 +4,7 @@ import {
   Badge,
   Button,
   ChangePassword,
+  Checks,
   type Column,
   Copy,
   confirm,
@@ -120,6 +121,10 @@ function WorkspaceSettings() {
             <h2>{t('Marketing messages')}</h2>
             <Endings key={workspace.updated_at} workspace={workspace} account={account} />
           </section>
+          <section class="card">
+            <h2>{t('Mails to the owner')}</h2>
+            <OwnerMails key={workspace.updated_at} workspace={workspace} account={account} />
+          </section>
         </div>
       )}
     </Loaded>
@@ -165,6 +170,34 @@ function Details({ workspace, account }: { workspace: Workspace; account: Load<W
           />
         ))
       }
+    </Form>
+  )
+}
+
+/** The mails that the owner gets from the service. */
+function OwnerMails({ workspace, account }: { workspace: Workspace; account: Load<Workspace> }) {
+  const [chosen, setChosen] = useState<readonly string[]>(workspace.webhook_mails ? ['on'] : [])
+  const text = t('When a webhook begins to fail, and when it is disabled')
+  if (!may('bill')) {
+    return <Facts of={{ [text]: workspace.webhook_mails ? t('yes') : t('no') }} />
+  }
+  return (
+    <Form
+      action={t('Save mails')}
+      onSubmit={async () => {
+        const webhook_mails = chosen.length > 0
+        account.set(await api.workspaces.updateAccount({ webhook_mails }))
+        toast(t('Saved'))
+      }}
+    >
+      {() => (
+        <Checks
+          label={t('The owner gets a mail')}
+          options={[['on', text, t('At most one an hour, to a verified address.')]]}
+          chosen={chosen}
+          onChange={setChosen}
+        />
+      )}
     </Form>
   )
 }

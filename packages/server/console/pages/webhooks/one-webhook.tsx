@@ -29,6 +29,7 @@ import { rich, t } from '../../shell/text.ts'
 import { inputTime, instantOf } from '../../shell/time-zone.ts'
 import { wordOf } from '../../shell/words.ts'
 import { answerText, DeliveryDrawer, NextAttempt } from './delivery.tsx'
+import { Health, useHealth } from './health.tsx'
 import { usePendingReload } from './pending.ts'
 import { WebhookForm } from './webhook-form.tsx'
 
@@ -92,8 +93,10 @@ export function OneWebhook({ id, deliveryId }: { id: string; deliveryId: string 
     },
     [id, status, after],
   )
+  const health = useHealth(id)
   function reload() {
     webhook.reload()
+    health.reload()
     deliveries.reload()
   }
   useLive('', reload, reload)
@@ -104,6 +107,7 @@ export function OneWebhook({ id, deliveryId }: { id: string; deliveryId: string 
       <Loaded of={webhook}>
         {({ webhook: found }) => <Head webhook={found} load={webhook} onChange={reload} />}
       </Loaded>
+      <Health id={id} load={health} />
       <div class="actions">
         <Select
           bare
