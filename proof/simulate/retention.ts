@@ -2,6 +2,7 @@ import { FAULTS, type Fault } from '../stage/rules.ts'
 import { perform } from './actors.ts'
 import { newAsked, post, type Stage } from './client.ts'
 import { elapsedMs } from './clock.ts'
+import { CONTENT } from './invariants/rows.ts'
 import { mixed } from './random.ts'
 import type { Step } from './script.ts'
 import type { CommitFault } from './world.ts'
@@ -36,7 +37,7 @@ const LATE_DAYS = 100
 
 /** A message loses what its code is derived from after a day. The data that is erased by age: `key` and `text` of each row, and an id that has the time of its creation. */
 const ERASED: Record<string, string> = {
-  messages: `select id, id as key, json_array(recipient, json_remove(content, '$.code'), metadata) as text,
+  messages: `select id, id as key, json_array(recipient, json_remove(${CONTENT}, '$.code'), metadata) as text,
     (select 1 from message_queue q where q.message_id = messages.id) as is_queued, erased_at,
     coalesce(failed_at, sent_at, delivered_at, created_at) as ended_at from messages`,
   events: `select id, id as key, body as text from events where event like 'message.%'`,

@@ -30,6 +30,7 @@ import { isolationContract } from './storage/isolation.contract.ts'
 import { ledgerFuzzContract } from './storage/ledger-fuzz.contract.ts'
 import { listsContract } from './storage/lists.contract.ts'
 import { loginNetworksContract } from './storage/login-networks.contract.ts'
+import { longContentsContract } from './storage/long-contents.contract.ts'
 import { lotsContract } from './storage/lots.contract.ts'
 import { lowBalancesContract } from './storage/low-balances.contract.ts'
 import { mailRecipientsContract } from './storage/mail-recipients.contract.ts'
@@ -91,6 +92,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('accept', () => acceptContract(open))
     describe('bulks', () => bulksContract(open))
     describe('pauses of bulks', () => bulkPausesContract(open))
+    describe('long contents', () => longContentsContract(open))
     describe('broadcasts', () => broadcastsContract(open))
     describe('suppressed recipients', () => suppressedContract(open))
     describe('recipients who opted out meanwhile', () => optedOutContract(open))

@@ -2,7 +2,7 @@ import type { SendJob } from '../../../packages/core/src/contract/outside/provid
 import { elapsedMs } from '../clock.ts'
 import type { Call, Carried, Model, ProviderName } from '../model.ts'
 import type { Connection, World } from '../world.ts'
-import { isFaulted, recipientsOf, type Stage } from './rows.ts'
+import { CONTENT, isFaulted, recipientsOf, type Stage } from './rows.ts'
 
 /** A journalled attempt begins within this time, unless the process dies or the machine sleeps. */
 const BEGIN_MS = 4_000
@@ -13,7 +13,7 @@ const REFUSED_MS = 30_000
 /** Whether a mail names a domain of its sender, which may be no longer verified. */
 function mayBeRefused(database: Connection, message_id: string): boolean {
   const find = database
-    .prepare("select json_extract(content, '$.from_address') from messages where id = ?")
+    .prepare(`select json_extract(${CONTENT}, '$.from_address') from messages where id = ?`)
     .pluck()
   return find.get(message_id) != null
 }

@@ -1,4 +1,4 @@
-import type { MessageRow, Stage } from './rows.ts'
+import { CONTENT, type MessageRow, type Stage } from './rows.ts'
 
 interface VerificationRow {
   workspace_id: string
@@ -65,7 +65,9 @@ export function checkCodes(
     }
   }
   for (const { id, content } of database
-    .prepare("select id, content from messages where json_extract(content, '$.code') is not null")
+    .prepare(
+      `select id, ${CONTENT} as content from messages where json_extract(${CONTENT}, '$.code') is not null`,
+    )
     .all() as Record<'id' | 'content', string>[]) {
     // An erasure keeps the verification of a message in flight, so that the code is removed later.
     if (owned.has(id)) continue

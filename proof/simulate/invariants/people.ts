@@ -1,7 +1,14 @@
 import { addressesOf } from '../model.ts'
 import type { Connection } from '../world.ts'
 import { isLost } from './attempts.ts'
-import { brief, type MessageRow, type RecipientRow, recipientsOf, type Stage } from './rows.ts'
+import {
+  brief,
+  CONTENT,
+  type MessageRow,
+  type RecipientRow,
+  recipientsOf,
+  type Stage,
+} from './rows.ts'
 
 /** Each of several recipients of a mail has its own outcome, and its own share of the price. */
 export function checkMails(
@@ -97,7 +104,7 @@ export function checkPeople({ world, model, database }: Stage): void {
   const left = database
     .prepare(
       `select count(*) from (select recipient as text, id from messages
-       union all select body, message_id from events union all select content, id from messages)
+       union all select body, message_id from events union all select ${CONTENT}, id from messages)
        where id = ? and instr(text, ?) > 0`,
     )
     .pluck()
@@ -106,4 +113,13 @@ export function checkPeople({ world, model, database }: Stage): void {
     if (count > 0)
       world.violate('an erased person is gone', `${world.nameOf('m', id)}: ${count} texts`)
   }
+  const unmatched = database
+    .prepare(
+      `select 'content ' || id from message_contents c
+         where not exists (select 1 from messages m where m.content = cast(c.id as text) and m.content < ':')
+       union all select 'message ' || id from messages m where m.content < ':'
+         and not exists (select 1 from message_contents c where c.id = cast(m.content as integer))`,
+    )
+    .pluck()
+  for (const each of unmatched.all()) world.violate('a long content has a message', `${each}`)
 }

@@ -2,6 +2,11 @@ import type { Fault } from '../../stage/rules.ts'
 import type { Model, PROVIDERS } from '../model.ts'
 import type { Connection, World } from '../world.ts'
 
+const { contentOf } = await import('../../../packages/core/src/storage/sqlite/engine/contents.ts')
+
+/** SQL: the content of a row of `messages`. */
+export const CONTENT = contentOf('messages.content')
+
 /** What an invariant reads: the world, what its people know, and the database of the running service. */
 export interface Stage {
   world: World

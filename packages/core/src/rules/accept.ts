@@ -475,8 +475,8 @@ export function weightOf({ content, metadata }: Message): number {
   return textLength(content) + textLength(metadata)
 }
 
-/** The length of all texts in a value. */
-function textLength(value: unknown): number {
+/** The length of all texts in a value, in UTF-16 code units. */
+export function textLength(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return 0
   let length = 0

@@ -38,8 +38,14 @@ export interface MigrationStatus {
   is_newer: boolean
 }
 
-/** What `migrations/kinds.json` declares of each step. */
-type Kinds = Record<string, { does: string; older_servers: 'may_run' | 'must_stop' } | undefined>
+type OlderServers = 'may_run' | 'must_stop'
+
+/** What `migrations/kinds.json` declares of each step, for both engines or for each. */
+type Kinds = Record<
+  string,
+  | { does: string; older_servers: OlderServers | Record<'sqlite' | 'postgres', OlderServers> }
+  | undefined
+>
 
 /** They are read once: each opening of a storage compares them with the database. */
 const known: { sqlite?: Migration[]; postgres?: Migration[] } = {}
@@ -63,11 +69,13 @@ function readMigrations(engine: 'sqlite' | 'postgres'): Migration[] {
     return readMigrationFiles({ migrationsFolder: folder }).map((file, i) => {
       const name = journal.entries[i]?.tag ?? ''
       const kind = kinds[name]
+      const declared = kind?.older_servers
+      const older_servers = typeof declared === 'object' ? declared[engine] : declared
       return {
         ...file,
         name,
         does: kind?.does ?? name,
-        is_compatible: kind?.older_servers === 'may_run',
+        is_compatible: older_servers === 'may_run',
       }
     })
   }

@@ -18,6 +18,7 @@ const dialect: StoreDialect = {
   hold: async () => {},
   present: (at) => at,
   bucketOf: () => sql<number>`0`,
+  messageContent: sql`content`,
 }
 
 /** Every verb of every store, as `store.verb`; each returns `side`. */

@@ -11,6 +11,7 @@ import {
   migrate,
   takeDispatchLock,
 } from '../../storage/sqlite/engine/connection.ts'
+import { contentOf } from '../../storage/sqlite/engine/contents.ts'
 
 import { refusal } from '../refusal.ts'
 import { look } from '../snapshot/sqlite.ts'
@@ -145,13 +146,20 @@ function takeLock(file: string): Connection {
 }
 
 function readerOn(connection: Connection): TableReader {
+  const known = connection.prepare("select 1 from sqlite_schema where name = 'message_contents'")
+  /** SQL: the values of a table's columns. An older schema has no long contents. */
+  function valuesOf(table: ArchiveTable): string {
+    if (table.table !== 'messages' || known.get() === undefined) return namesOf(table)
+    const content = contentOf('messages.content')
+    return namesOf(table).replace('"content"', content)
+  }
   return {
     async count({ table }) {
       return connection.prepare(`select count(*) from "${table}"`).pluck().get() as number
     },
     async *rows(table) {
       const plain = toPlain(table)
-      const statement = connection.prepare(`select ${namesOf(table)} from "${table.table}"`)
+      const statement = connection.prepare(`select ${valuesOf(table)} from "${table.table}"`)
       let batch: Row[] = []
       let size = 0
       for (const values of statement.raw().iterate() as IterableIterator<unknown[]>) {

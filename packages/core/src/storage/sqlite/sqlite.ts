@@ -13,6 +13,7 @@ import type { Storage } from '../ports/storage.ts'
 import type { StoreDialect } from '../stores/queries.ts'
 import { inTransaction, openReads, openWrites } from '../stores/stores.ts'
 import { connect } from './engine/connection.ts'
+import { contentOf } from './engine/contents.ts'
 import { dbOver } from './engine/db.ts'
 import { openEngine } from './engine/engine.ts'
 import { type Query, queryOver } from './engine/query.ts'
@@ -27,6 +28,7 @@ const dialect: StoreDialect = {
   hold: async () => {},
   present: (at) => at,
   bucketOf: (text) => sql<number>`bucket_of(${text})`,
+  messageContent: sql.raw(contentOf('messages.content')) as StoreDialect['messageContent'],
 }
 
 /** Options of a SQLite storage. */

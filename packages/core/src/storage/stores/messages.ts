@@ -97,6 +97,8 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
   } = tables
   const { idempotency_keys: answers } = tables
 
+  const content = dialect.messageContent
+  const columns = { ...getTableColumns(t), content: content.mapWith(t.content) }
   const totals = messageTotals(db, tables)
   const index = recipientIndex(db, tables, dialect)
 
@@ -313,19 +315,19 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
   }
 
   function shortRows(content_length: number) {
-    const isShort = sql`length(cast(${t.content} as text)) <= ${content_length}`
-    const content = sql<MessageRow['content'] | null>`case when ${isShort} then ${t.content} end`
-    return db.select({ ...getTableColumns(t), content: content.mapWith(t.content) }).from(t)
+    const isShort = sql`length(cast(${content} as text)) <= ${content_length}`
+    const short = sql<MessageRow['content'] | null>`case when ${isShort} then ${content} end`
+    return db.select({ ...columns, content: short.mapWith(t.content) }).from(t)
   }
 
   /**
    * SQL: a content without what a code is derived from, which is its last field. In the values of a content, quotation marks
    * are escaped, so that no text of a workspace contains the beginning of this field.
    */
-  function withoutCode(content: SQL): SQL {
+  function withoutCode(text: SQL): SQL {
     const field = sql.raw(`',"code":{"seed":'`)
-    const at = positionIn(content, field, t.id)
-    return sql`case when ${at} > 0 then substr(${content}, 1, ${at} - 1) else ${content} end`
+    const at = positionIn(text, field, t.id)
+    return sql`case when ${at} > 0 then substr(${text}, 1, ${at} - 1) else ${text} end`
   }
 
   /** SQL: whether a text occurs in a message. JSON has some characters escaped. */
@@ -342,7 +344,7 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
       isIn(t.provider_message_id, part),
       isIn(sql`cast(${t.metadata} as text)`, escaped),
       isIn(
-        withoutCode(sql`substr(cast(${t.content} as text), 1, ${sql.raw(`${SEARCHED_LENGTH}`)})`),
+        withoutCode(sql`substr(cast(${content} as text), 1, ${sql.raw(`${SEARCHED_LENGTH}`)})`),
         escaped,
       ),
     )
@@ -364,7 +366,7 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
     reads: {
       async byId(workspaceId: string, messageId: string): Promise<MessageRow | null> {
         const mine = and(eq(t.workspace_id, workspaceId), eq(t.id, messageId))
-        const [row] = await db.select().from(t).where(mine)
+        const [row] = await db.select(columns).from(t).where(mine)
         return row ?? null
       },
       /** Returns the newest first. */
@@ -372,7 +374,7 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
         const found = await listed(workspaceId, filter, page)
         if (!found) return []
         const { where, order, limit, offset } = found
-        return db.select().from(t).where(where).orderBy(order).limit(limit).offset(offset)
+        return db.select(columns).from(t).where(where).orderBy(order).limit(limit).offset(offset)
       },
       /** Like `list`, but a content longer than `content_length` is null and is not read into the calling thread. */
       listShort: short,
@@ -558,7 +560,7 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
         status?: MessageStatus,
       ): Promise<MessageRow[]> {
         const found = db
-          .select()
+          .select(columns)
           .from(t)
           .where(matching(workspaceId, { bulk_id: bulkId, status }))
         return found.orderBy(asc(t.id))

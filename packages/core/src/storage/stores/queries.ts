@@ -1,5 +1,6 @@
 import { and, asc, eq, gt, is, lt, lte, or, type SQL, sql } from 'drizzle-orm'
 import { PgColumn, type PgTable } from 'drizzle-orm/pg-core'
+import type { Content } from '../../contract/resources/messages.ts'
 import type { Db } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 
@@ -20,6 +21,8 @@ export interface StoreDialect {
   present(at: Date): SQL<Date> | Date
   /** The first 16 bits of the SHA-256 of a text in UTF-8, as a number; the same on both engines. */
   bucketOf(text: SQL | PgColumn): SQL<number>
+  /** The content of a row of `messages`: SQLite has a long content in another table, and only its number in this column. */
+  messageContent: SQL<Content>
 }
 
 /**

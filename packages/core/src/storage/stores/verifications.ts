@@ -54,7 +54,7 @@ export const CHECKED_COLUMNS = ['status', 'seed', 'attempts', 'updated_at', 'end
 export function verificationStore(
   db: Db,
   tables: Tables,
-  { locked }: Pick<StoreDialect, 'locked'>,
+  { locked, messageContent }: Pick<StoreDialect, 'locked' | 'messageContent'>,
 ) {
   const { verifications: t, verification_counts: counts, verification_pauses: pauses } = tables
   const { messages, message_queue: queue } = tables
@@ -90,7 +90,8 @@ export function verificationStore(
   ): Promise<void> {
     const ids = of.flatMap((row) => messageIdsOf(row))
     if (ids.length === 0) return
-    const { workspace_id, id, content } = messages
+    const { workspace_id, id } = messages
+    const content = messageContent.mapWith(messages.content)
     const workspaces = filledUp(of.map((row) => row.workspace_id))
     const some = and(inArray(workspace_id, workspaces), inArray(id, filledUp(ids)))
     // Locked, so that the content of an erasure that commits meanwhile stays, and in the same order as in a settlement.
@@ -112,7 +113,8 @@ export function verificationStore(
   async function messagesWithCodes(of: readonly Coded[]): Promise<Set<string>> {
     const ids = of.flatMap((row) => messageIdsOf(row))
     if (ids.length === 0) return new Set()
-    const { workspace_id, id, content } = messages
+    const { workspace_id, id } = messages
+    const content = messageContent.mapWith(messages.content)
     const workspaces = filledUp(of.map((row) => row.workspace_id))
     const some = and(inArray(workspace_id, workspaces), inArray(id, filledUp(ids)))
     const found = await db.select({ id, content }).from(messages).where(some)

@@ -45,6 +45,7 @@ function dialectFor(clock: Clock): StoreDialect {
       clock.now(at) ? at : sql<Date>`date_trunc('milliseconds', statement_timestamp())`,
     bucketOf: (text) =>
       sql<number>`('x' || left(encode(sha256(convert_to(${text}, 'UTF8')), 'hex'), 4))::bit(16)::integer`,
+    messageContent: sql.raw('messages.content') as StoreDialect['messageContent'],
   }
 }
 

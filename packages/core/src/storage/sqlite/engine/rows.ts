@@ -196,7 +196,7 @@ export function selectFrom<T extends Table, Name extends keyof Columns<T> & stri
 }
 
 /** A statement that is prepared at its first use: preparing all of them took two thirds of the CPU of opening a file. */
-function once<T>(make: () => T): () => T {
+export function once<T>(make: () => T): () => T {
   let made: T | undefined
   return () => {
     made ??= make()

@@ -23,6 +23,7 @@ import { inTurns } from '../../../runtime/in-turns.ts'
 
 import { type ClockSteps, type GivenLanes, queueMessages } from '../../queueing.ts'
 import type { Connection } from '../engine/connection.ts'
+import { prepareContents, type StoredContents } from '../engine/contents.ts'
 import { insertAll, insertInto, selectFrom, updateOf } from '../engine/rows.ts'
 import { addCounts, codeRows, creditRows, prepareFindSuppressed } from './shared-rows.ts'
 
@@ -88,6 +89,7 @@ export function prepareAccept(
     'message',
   ])
   const insertAnswer = insertInto(connection, t.idempotency_keys)
+  const contents = prepareContents(connection)
   const insertMessages = insertAll(connection, t.messages, VARYING_AMONG_NEW)
   const insertQueued = insertAll(connection, t.message_queue, ['message_id', 'due_at', 'set_at'])
   const journal = insertAll(connection, t.message_attempts, ['message_id', 'started_at'])
@@ -178,7 +180,7 @@ export function prepareAccept(
   function acceptAtOnce(requests: readonly AcceptRequest[]): AcceptResult[] {
     const plan = planAccept(requests, lookUp(requests))
     const { queue, attempts } = writeFew(plan)
-    insertMessages(plan.messages)
+    insertMessages(contents.store(plan.messages, new Map()))
     insertRejections(plan.rejections)
     insertQueued(queue)
     journal(attempts)
@@ -193,7 +195,15 @@ export function prepareAccept(
     await nextTurn()
     const { queue, attempts } = writeFew(plan)
     await nextTurn()
-    await inTurns(slicesOf(plan.messages, weightOf), insertMessages)
+    const stored: StoredContents = new Map()
+    // All contents come before the first message: the pages of the messages would be written to the log meanwhile, and
+    // change again.
+    const messages = await inTurns(slicesOf(plan.messages, weightOf), (slice) => {
+      const rows = contents.store(slice, stored)
+      if (stored.size > 0) contents.keepInMemory()
+      return rows
+    })
+    await inTurns(slicesOf(messages.flat(), weightOf), insertMessages)
     await inTurns(slicesOf(plan.rejections), insertRejections)
     await inTurns(slicesOf(queue), insertQueued)
     await inTurns(slicesOf(attempts), journal)

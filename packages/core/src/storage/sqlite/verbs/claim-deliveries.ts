@@ -10,6 +10,7 @@ import {
 import type { DeliveryClaim } from '../../ports/hot.ts'
 import type { ClockSteps } from '../../queueing.ts'
 import type { Connection } from '../engine/connection.ts'
+import { contentOf } from '../engine/contents.ts'
 
 /** A text that sorts after every id. */
 const LAST_ID = '~'
@@ -67,6 +68,7 @@ export function prepareClaimDeliveries(connection: Connection, { steps }: { step
          limit $limit
        ) due`,
   )
+  const content = contentOf('m.content')
   const due = connection.prepare(
     `select q.delivery_id, q.workspace_id, q.webhook_id, d.event_id, d.event,
             case when w.callback_origin is null then w.url
@@ -75,8 +77,8 @@ export function prepareClaimDeliveries(connection: Connection, { steps }: { step
             w.secret, case when w.previous_secret_ends_at > $now then w.previous_secret end as previous_secret,
             w.accepted_secret, w.headers, w.format,
             case when w.format <> 'svc'
-              then (select json_object('sender', m.sender, 'subject', json_extract(m.content, '$.subject'),
-                      'from_address', json_extract(m.content, '$.from_address'), 'callback_method',
+              then (select json_object('sender', m.sender, 'subject', json_extract(${content}, '$.subject'),
+                      'from_address', json_extract(${content}, '$.from_address'), 'callback_method',
                       case when w.callback_origin is not null then json_extract(m.status_callback, '$.method') end) from messages m
                     where m.workspace_id = d.workspace_id and m.id = d.message_id) end as message,
             e.body,

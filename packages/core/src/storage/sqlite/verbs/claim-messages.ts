@@ -25,6 +25,7 @@ import type { MessageClaim } from '../../ports/hot.ts'
 import { type ClockSteps, REDATED, REDATED_MAX, STEP_MIN_MS } from '../../queueing.ts'
 import { BROADCAST_HOLDS } from '../../stores/broadcasts.ts'
 import type { Connection } from '../engine/connection.ts'
+import { contentOf } from '../engine/contents.ts'
 import { decoder, insertInto, selectFrom, updateOf } from '../engine/rows.ts'
 import { prepareFindSuppressed } from './shared-rows.ts'
 
@@ -73,7 +74,7 @@ export function prepareClaimMessages(
   const readDue = connection
     .prepare(
       `select ${CLAIMED_QUEUE_COLUMNS.map((name) => `q.${name}`).join(', ')},
-         ${CLAIMED_MESSAGE_COLUMNS.map((name) => `m.${name}`).join(', ')}
+         ${CLAIMED_MESSAGE_COLUMNS.map((name) => (name === 'content' ? contentOf('m.content') : `m.${name}`)).join(', ')}
        from message_queue q join messages m on m.workspace_id = q.workspace_id and m.id = q.message_id
        where q.message_id = ?`,
     )

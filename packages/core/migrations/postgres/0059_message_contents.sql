@@ -1,0 +1,1 @@
+-- PostgreSQL stores long values apart from their rows itself, and an update of other columns does not write them again.
