@@ -67,9 +67,29 @@ const BROADCAST = () => {
   ].join(';')
 }
 
+/** The first entry of the ledger folded into an opening, with these columns in place of the right ones. */
+const OPENING = (wrong: Record<string, string> = {}) => {
+  const columns = {
+    ...{ workspace_id: 'workspace_id', id: 'id', seq: 'seq', balance: 'balance_after' },
+    ...{ held: 'held_after', entries: '1', amount: 'amount', held_delta: 'held_delta' },
+    ...{ charged: '0', refunded: '0', charged_bulks: '0', sums: "'[]'", hash: "''" },
+    ...{ kept: '0', kept_hash: "''", last_at: '0', folded_at: '0', signature: "''", ...wrong },
+  }
+  return `insert into ledger_openings (${Object.keys(columns).join(', ')})
+    select ${Object.values(columns).join(', ')} from ledger_entries where seq = 1;
+    drop trigger if exists ledger_entries_no_delete; delete from ledger_entries where seq = 1`
+}
+
 describe('the rules of the rows', () => {
   it('hold after work that ended', () => {
     expect(broken()).toEqual([])
+  })
+
+  it('hold for a ledger with an opening', () => {
+    database.exec('begin')
+    database.exec(OPENING())
+    expect(broken()).toEqual([])
+    database.exec('rollback')
   })
 
   it('hold for a broadcast whose counts are those of its messages', () => {
@@ -85,6 +105,12 @@ describe('the rules of the rows', () => {
     ['the ledger is exact', () => 'update ledger_entries set amount = amount + 1 where seq = 1'],
     ['the ledger is exact', () => 'update credit_accounts set balance = balance + 1'],
     ['the ledger is exact', () => 'update credit_accounts set held = 1'],
+    ['the ledger is exact', () => OPENING({ balance: 'balance_after + 1' })],
+    ['the ledger is exact', () => OPENING({ amount: 'amount + 1' })],
+    ['an opening is the sum of what it replaces', () => OPENING({ seq: 'seq + 1' })],
+    ['an opening is the sum of what it replaces', () => OPENING({ held: '1' })],
+    ['an opening is the sum of what it replaces', () => OPENING({ kept: '1' })],
+    ['an opening is the sum of what it replaces', () => OPENING({ charged: '1' })],
     [
       'no workspace spends more than it has',
       () => "update ledger_entries set balance_after = -1 where kind = 'send'",

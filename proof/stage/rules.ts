@@ -16,14 +16,28 @@ const CHARGES = `(select workspace_id, ref_type, ref_id,
 const RULES: Readonly<Record<string, string>> = {
   'the ledger is exact': `
     select 'entry ' || seq || ' of ' || workspace_id from (
-      select workspace_id, seq, balance_after, row_number() over (partition by workspace_id order by seq) as place,
-        sum(amount) over (partition by workspace_id order by seq) as total
-      from ledger_entries) e where seq <> place or balance_after <> total
+      select e.workspace_id, e.seq, e.balance_after,
+        coalesce(o.seq, 0) + row_number() over (partition by e.workspace_id order by e.seq) as place,
+        coalesce(o.balance, 0) + sum(e.amount) over (partition by e.workspace_id order by e.seq) as total
+      from ledger_entries e left join ledger_openings o on o.workspace_id = e.workspace_id
+      where e.seq > coalesce(o.seq, 0)) e where seq <> place or balance_after <> total
     union all
     select 'account ' || a.workspace_id || ': ' || a.balance || ' after ' || a.seq || ', held ' || a.held
     from credit_accounts a left join (select workspace_id, sum(amount) as total, count(*) as entries
       from ledger_entries group by workspace_id) l on l.workspace_id = a.workspace_id
-    where a.balance <> coalesce(l.total, 0) or a.seq <> coalesce(l.entries, 0) or a.held <> 0`,
+    left join ledger_openings o on o.workspace_id = a.workspace_id
+    where a.balance <> coalesce(l.total, 0) + coalesce(o.amount, 0)
+      or a.seq <> coalesce(l.entries, 0) + coalesce(o.entries, 0) or a.held <> 0`,
+  'an opening is the sum of what it replaces': `
+    select 'opening ' || o.seq || ' of ' || o.workspace_id from ledger_openings o
+    left join (select e.workspace_id, sum(e.amount) as amount, sum(e.held_delta) as held_delta, count(*) as kept
+      from ledger_entries e join ledger_openings n on n.workspace_id = e.workspace_id and e.seq <= n.seq
+      group by e.workspace_id) k on k.workspace_id = o.workspace_id
+    left join removed_history r on r.workspace_id = o.workspace_id
+    where o.seq <> o.entries + o.kept or o.kept <> coalesce(k.kept, 0)
+      or o.balance <> o.amount + coalesce(k.amount, 0) or o.held <> o.held_delta + coalesce(k.held_delta, 0)
+      or o.charged > coalesce(r.charged, 0) or o.refunded > coalesce(r.refunded, 0)
+      or o.charged_bulks > coalesce(r.charged_bulks, 0)`,
   'no workspace spends more than it has': `
     select 'entry ' || seq || ' of ' || workspace_id || ': ' || balance_after from ledger_entries
     where kind in ('send', 'hold') and balance_after < held_after`,

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Sqlite } from '../../core/src/storage/sqlite/engine/connection.ts'
 import { newFolder, svc, svcJson } from './svc.ts'
@@ -64,6 +64,35 @@ test('export writes a new file, and filters by time', async () => {
   for (const since of ['soon', 'May 4', '4/5/2026', '2026-02-30']) {
     expect(await svc(['ledger', 'export', '--since', since], here)).toMatchObject({ code: 2 })
   }
+})
+
+test('verify --file follows the entries of exported files', async () => {
+  const argv = ['ledger', 'verify', '--file']
+  await svc(['ledger', 'export', '--format', 'jsonl', '--out', 'all.jsonl'], here)
+  expect(await svc([...argv, 'all.jsonl', 'all.jsonl'], here)).toMatchObject({
+    code: 0,
+    stdout: 'The files are complete: 2 entries of 1 workspace, which prove 0 openings.\n',
+  })
+  const lines = readFileSync(`${folder.path}/all.jsonl`, 'utf8')
+  writeFileSync(`${folder.path}/changed.jsonl`, lines.replace('"amount":0.1', '"amount":0.2'))
+  const changed = await svc([...argv, 'changed.jsonl'], here)
+  expect(changed).toMatchObject({
+    code: 1,
+    stderr: 'svc: the files and the ledger differ: 1 difference\n',
+  })
+  expect(changed.stdout).toMatch(
+    /^balance_after\t[0-9a-f-]+\t2\t2600000, held 0\t2700000, held 0$/m,
+  )
+  await svc(['ledger', 'export', '--out', 'all.csv'], here)
+  const csv = await svc([...argv, 'all.csv'], here)
+  expect(csv.code).toBe(2)
+  expect(csv.stderr).toContain(
+    'all.csv, line 1: not an entry of a ledger: export it with svc ledger export --format jsonl',
+  )
+  expect(await svc([...argv, 'none.jsonl'], here)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('none.jsonl does not exist'),
+  })
 })
 
 test('reads the database of --database, also to find the workspace', async () => {

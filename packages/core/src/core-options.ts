@@ -78,6 +78,11 @@ export interface CoreOptions {
    * this process dispatches. The ledger is kept. Default: never.
    */
   history_days?: number | null | undefined
+  /**
+   * Age in days, 400 or more and at least `history_days`, at which the ledger entries of removed messages are folded into a
+   * signed opening. Needs `history_days`. Default: never.
+   */
+  ledger_days?: number | null | undefined
   /** Age in days, 7 or more, at which audit entries are removed while this process dispatches. Default 365. */
   audit_retention_days?: number | undefined
   /** Days after their end, 1 or more, at which verifications are removed while this process dispatches. Default 30. */

@@ -57,6 +57,7 @@ import { createAuditRetention } from './retention/audit-retention.ts'
 import { createRecipients, type Recipients } from './retention/erasure.ts'
 import { createHistoryRetention } from './retention/history.ts'
 import { createRetention } from './retention/retention.ts'
+import { LEDGER_SECRET } from './rules/fold.ts'
 import type { Awaitable } from './runtime/awaitable.ts'
 import { withHarmlessTelemetry } from './runtime/harmless-telemetry.ts'
 import { systemRuntime } from './runtime/runtime.ts'
@@ -305,7 +306,7 @@ async function prepare(options: CoreOptions) {
 /** Opens the parts that several features share. */
 async function openParts(prepared: Awaited<ReturnType<typeof prepare>>, storage: Storage) {
   const { options, runtime, providers, tracing, targets, public_url, console_url, brand } = prepared
-  const { retention_days: days, history_days } = prepared
+  const { retention_days: days, history_days, ledger_days } = prepared
   const secrets = await openSecrets(prepared.keys, {
     storage,
     runtime,
@@ -349,7 +350,13 @@ async function openParts(prepared: Awaited<ReturnType<typeof prepare>>, storage:
     history:
       history_days === null
         ? null
-        : createHistoryRetention({ storage, runtime, days: history_days }),
+        : createHistoryRetention({
+            ...{ storage, runtime, days: history_days },
+            ledger:
+              ledger_days === null
+                ? null
+                : { days: ledger_days, key: () => secrets.secret(LEDGER_SECRET) },
+          }),
     auditRetention: createAuditRetention({ storage, runtime, days: options.audit_retention_days }),
     mails: createOwnerMails({ storage, runtime, outbox, public_url, console_url, brand }),
     signupCreditsOn:

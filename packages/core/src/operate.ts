@@ -96,6 +96,12 @@ export type {
   LedgerDifference,
   LedgerReport,
 } from './maintenance/ledger/report.ts'
+export {
+  type LedgerFile,
+  type LedgerFileDifference,
+  type LedgerFilesReport,
+  verifyLedgerFiles,
+} from './maintenance/ledger/verify-files.ts'
 export { type VerifyOptions, verifyLedger } from './maintenance/ledger/verify-ledger.ts'
 export {
   addPartitions,
@@ -128,9 +134,10 @@ export { headFault } from './providers/smtp/mail-head.ts'
 export { messageSource, ownerMailSource } from './providers/smtp/mail-source.ts'
 export { AUDIT_DAYS_DEFAULT } from './retention/audit-retention.ts'
 export type { ErasureOptions, ErasureReport } from './retention/erasure.ts'
-export { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from './retention/retention.ts'
+export { LEDGER_DAYS_MIN, RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from './retention/retention.ts'
 export type { CountedStatus, StatusCallbackRequest } from './rows/messages.ts'
 export type { QueuePart } from './rows/operating.ts'
+export { LEDGER_SECRET } from './rules/fold.ts'
 export { RESEND_EVENTS } from './rules/formats/resend.ts'
 export { SUPPRESSED_TEXT } from './rules/recipients.ts'
 export { type Awaitable, whenReady } from './runtime/awaitable.ts'
@@ -143,6 +150,7 @@ export { readJsonWithFiles } from './runtime/read-with-files.ts'
 export { within } from './runtime/within.ts'
 export type { SecretsKey } from './secrets/keys.ts'
 export { readSecretsKeys } from './secrets/keys.ts'
+export { secretOpener } from './secrets/secrets.ts'
 export type { BatchOptions, DiscardReport } from './secrets-at-rest/discard-secrets.ts'
 export type {
   ResealOptions,

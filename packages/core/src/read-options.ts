@@ -9,7 +9,7 @@ import type { CoreOptions } from './core-options.ts'
 import { SEQUENCE_LIMITS } from './messages/sequence-detector.ts'
 import { COUNTRIES, createPricing, DEFAULT_PRICES, type Prices } from './prices/price.ts'
 
-import { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from './retention/retention.ts'
+import { LEDGER_DAYS_MIN, RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from './retention/retention.ts'
 import { readSecretsKeys } from './secrets/keys.ts'
 import { createAddressCheck } from './webhooks/target.ts'
 
@@ -115,6 +115,7 @@ const CHECKS = {
   attachments_max_mb: whole(1, LIMITS.email_attachments_bytes_max / MB).optional(),
   retention_days: whole(RETENTION_DAYS_MIN, RETENTION_DAYS_MAX).nullish(),
   history_days: whole(RETENTION_DAYS_MIN, RETENTION_DAYS_MAX).nullish(),
+  ledger_days: whole(LEDGER_DAYS_MIN, RETENTION_DAYS_MAX).nullish(),
   audit_retention_days: whole(RETENTION_DAYS_MIN, RETENTION_DAYS_MAX).optional(),
   verification_retention_days: whole(1, RETENTION_DAYS_MAX).optional(),
   partitions_ahead: whole(1, PARTITIONS_AHEAD_MAX).optional(),
@@ -183,7 +184,17 @@ export function readOptions(options: CoreOptions) {
     console_url: options.console_url ? checkedUrl('console_url', options.console_url) : null,
     retention_days: options.retention_days ?? null,
     history_days: options.history_days ?? null,
+    ledger_days: ledgerDays(options),
   }
+}
+
+/** @throws RangeError unless messages are removed before their entries. */
+function ledgerDays({ ledger_days = null, history_days = null }: CoreOptions): number | null {
+  if (ledger_days === null) return null
+  if (history_days !== null && history_days <= ledger_days) return ledger_days
+  throw new RangeError(
+    `ledger_days: must be at least history_days, because entries are folded after their messages were removed; got ${ledger_days} and ${history_days ?? 'no history_days'}`,
+  )
 }
 
 function assertOptions(options: CoreOptions): void {

@@ -107,6 +107,7 @@ export async function startServer({
     low_balance: config.low_balance,
     retention_days: config.retention_days,
     history_days: config.history_days,
+    ledger_days: config.ledger_days,
     audit_retention_days: config.audit_retention_days,
     verification_retention_days: config.verification_retention_days,
     partitions_ahead: config.partitions_ahead,

@@ -268,6 +268,17 @@ describe('the error for a wrong setting names the setting', () => {
     expect(messageOf({ [name]: value })).toBe(message)
   })
 
+  it('folds entries only after their messages were removed', () => {
+    const days = { SVC_LEDGER_DAYS: '400' }
+    expect(messageOf(days)).toBe(
+      'SVC_LEDGER_DAYS needs SVC_HISTORY_DAYS: only the entries of removed messages are folded',
+    )
+    expect(messageOf({ ...days, SVC_HISTORY_DAYS: '401' })).toBe(
+      'SVC_LEDGER_DAYS must be at least SVC_HISTORY_DAYS (401), got 400',
+    )
+    expect(read({ ...days, SVC_HISTORY_DAYS: '400' })).toMatchObject({ ledger_days: 400 })
+  })
+
   it('takes a database URL of several servers if each can be read', () => {
     const SVC_DATABASE_URL = 'postgres://svc:hunter2@a.example:5432,b.example/svc'
     expect(readConfig({ SVC_DATABASE_URL }).database_url).toBe(SVC_DATABASE_URL)

@@ -4,6 +4,7 @@ import { SIGNUP_CREDITS_ON } from '@svc/core'
 import { LIMITS, QUOTAS, RATES } from '@svc/core/contract'
 import {
   AUDIT_DAYS_DEFAULT,
+  LEDGER_DAYS_MIN,
   RETENTION_DAYS_MAX,
   RETENTION_DAYS_MIN,
   VERIFICATION_DAYS_DEFAULT,
@@ -83,6 +84,7 @@ test('ranges are those of the contract and of the core', () => {
   const days = { min: RETENTION_DAYS_MIN, max: RETENTION_DAYS_MAX }
   expect(table.get('SVC_RETENTION_DAYS')).toMatchObject(days)
   expect(table.get('SVC_HISTORY_DAYS')).toMatchObject(days)
+  expect(table.get('SVC_LEDGER_DAYS')).toMatchObject({ ...days, min: LEDGER_DAYS_MIN })
   expect(table.get('SVC_AUDIT_RETENTION_DAYS')).toMatchObject(days)
   expect(table.get('SVC_BULK_RECIPIENTS_MAX')).toMatchObject({ max: LIMITS.bulk_recipients_max })
   const attachments = LIMITS.email_attachments_bytes_max / 2 ** 20

@@ -1,7 +1,8 @@
 import { once } from 'node:events'
-import { createWriteStream, existsSync } from 'node:fs'
+import { createReadStream, createWriteStream, existsSync } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { createInterface } from 'node:readline'
 import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import type { LedgerDifference, LedgerReport } from '@svc/core/operate'
@@ -10,8 +11,8 @@ import { onWorkspace } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
 import { readOptionalPast } from '../input/time.ts'
 import { Failure, usage } from '../process/failure.ts'
-import { stopSignalOf } from '../process/process-io.ts'
-import { pathFrom } from '../settings/data-folder.ts'
+import { type ProcessIo, stopSignalOf } from '../process/process-io.ts'
+import { pathFrom, settingsOf } from '../settings/data-folder.ts'
 import { databaseUrl, withAdvice, withDatabase } from '../settings/service-options.ts'
 import { progressBars } from '../show/progress-bar.ts'
 import { counted } from '../show/text.ts'
@@ -128,6 +129,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   not_found: 'set SVC_DATABASE_URL or SVC_DATA_DIR',
   behind: 'run svc migrate',
   newer: 'use that version',
+  invalid_file: 'export it with svc ledger export --format jsonl',
 }
 
 /** Explains a database that cannot be read. The exit code is 2, because 1 means an inconsistent ledger. */
@@ -154,6 +156,7 @@ async function workspaceIdOf(
 
 interface VerifyOptions {
   database?: string
+  file?: string[]
   workspace?: string
   fast?: boolean
 }
@@ -167,33 +170,43 @@ function addLedgerVerify(ledger: Command, context: Context): void {
         .summary('recompute every balance and compare')
         .description(
           `Recomputes every balance from its entries, and compares the entries with messages, bulks, refunds, purchases,
-holds and lots. It reads one consistent snapshot and changes nothing. If it finds differences, it lists all of them and
-exits with 1; their amounts are in whole micro-credits.`,
+holds and lots, and the openings of folded ledgers with their signatures. It reads one consistent snapshot and changes nothing.
+If it finds differences, it lists all of them and exits with 1; their amounts are in whole micro-credits.
+With --file it compares files of svc ledger export --format jsonl with the openings: whether they have every entry that was folded.`,
         ),
     ),
   )
     .option('--fast', 'compare rows only where sums differ: for very long histories')
+    .option('--file <files...>', 'compare these exported files, oldest first, with the openings')
     .action((options: VerifyOptions) => verify(context, options))
   withExamples(
     command,
     'svc ledger verify',
     'svc ledger verify --workspace ops@example.com --json',
     'svc ledger verify --database file:./restored.db',
+    'svc ledger verify --file ledger-2025.jsonl ledger-2026.jsonl',
   )
 }
 
 async function verify(
   context: Context,
-  { workspace: selector, fast, database }: VerifyOptions,
+  { workspace: selector, fast, database, file }: VerifyOptions,
 ): Promise<void> {
   const { io, output } = context
   const database_url = databaseUrl(io, database)
+  const openKey = keyOpener(io)
+  if (file) {
+    if (selector !== undefined) throw usage('--workspace cannot be used with --file')
+    await verifyFiles(context, file, { database_url, openKey })
+    return
+  }
   const workspace_id = await workspaceIdOf(context, selector, database_url)
   const bars = progressBars(io, { isQuiet: output.isJson() || !output.isTerminal })
   const { verifyLedger } = await import('@svc/core/operate')
   const report = await verifyLedger(database_url, {
     workspace_id,
     fast,
+    openKey,
     signal: stopSignalOf(io),
     onProgress: bars.report,
   })
@@ -203,6 +216,7 @@ async function verify(
     .finally(bars.end)
   if (output.isJson()) output.document(report)
   else show(context, report)
+  warnOfSignatures(context, report)
   if (!report.ok) {
     const { length } = report.differences
     const found = report.has_more
@@ -212,8 +226,80 @@ async function verify(
   }
 }
 
+type OpenKey = (value: string) => Promise<string | null>
+
+/** Decrypts the key of the openings with the keys of the settings, which are read only if there are openings. */
+function keyOpener(io: ProcessIo): OpenKey {
+  return async (value) => {
+    const [{ readConfig }, { LEDGER_SECRET, readSecretsKeys, secretOpener }] = await Promise.all([
+      import('@svc/server'),
+      import('@svc/core/operate'),
+    ])
+    const keys = readSecretsKeys(readConfig(settingsOf(io)).secrets_keys)
+    return secretOpener(LEDGER_SECRET, keys)(value)
+  }
+}
+
+function warnOfSignatures(
+  { output }: Context,
+  { openings, signatures_checked }: { openings: number; signatures_checked: boolean },
+): void {
+  if (signatures_checked || openings === 0) return
+  output.note(
+    `The signatures of ${counted(openings, 'opening')} were not checked: set SVC_SECRETS_KEY or SVC_SECRETS_KEY_FILE to the keys of the server.`,
+  )
+}
+
+/** Compares exported files with the openings of the database. */
+async function verifyFiles(
+  context: Context,
+  paths: readonly string[],
+  options: { database_url: string; openKey: OpenKey },
+): Promise<void> {
+  const { io, output } = context
+  const files = paths.map((path) => {
+    const file = resolve(io.cwd, path)
+    if (!existsSync(file)) throw usage(`${pathFrom(io.cwd, file)} does not exist`)
+    const lines = createInterface({ input: createReadStream(file), crlfDelay: Infinity })
+    return { name: pathFrom(io.cwd, file), lines }
+  })
+  const { verifyLedgerFiles } = await import('@svc/core/operate')
+  const { database_url, openKey } = options
+  const report = await verifyLedgerFiles(database_url, files, {
+    ...{ openKey, signal: stopSignalOf(io) },
+  })
+    .catch((error: unknown) => {
+      throw asUnreadable(error)
+    })
+    .finally(() => {
+      for (const { lines } of files) lines.close()
+    })
+  const { ok, workspaces, entries, openings, differences } = report
+  if (output.isJson()) output.document(report)
+  else if (ok) {
+    output.line(
+      `The files are complete: ${counted(entries, 'entry', 'entries')} of ${counted(workspaces, 'workspace')}, which prove ${counted(openings, 'opening')}.`,
+    )
+  } else {
+    output.table(
+      ['CHECK', 'WORKSPACE', 'SEQ', 'STANDS', 'SHOULD BE'],
+      differences.map(({ check, workspace_id, seq, stands, should }) => {
+        return [check, workspace_id, String(seq), stands, should]
+      }),
+    )
+  }
+  warnOfSignatures(context, report)
+  if (!ok) {
+    throw new Failure(
+      'ledger_differs',
+      `the files and the ledger differ: ${counted(differences.length, 'difference')}`,
+    )
+  }
+}
+
 function show({ output }: Context, report: LedgerReport): void {
   const { workspaces, entries, messages, counter_accounts, differences } = report
+  const { openings, folded_entries } = report
   if (differences.length > 0) {
     output.table(
       ['CHECK', 'WORKSPACE', 'SEQ', 'ABOUT', 'STANDS', 'SHOULD BE'],
@@ -229,12 +315,17 @@ function show({ output }: Context, report: LedgerReport): void {
         String(entries),
         decimalOf(balance),
       ]),
-      ['workspaces', String(entries), decimalOf(report.workspaces_balance)],
+      ['workspaces', String(entries + folded_entries), decimalOf(report.workspaces_balance)],
     ],
   )
   output.line(
     `The ledger is consistent: ${counted(entries, 'entry', 'entries')} of ${counted(workspaces, 'workspace')}, and ${counted(messages, 'message')}, with refunds, purchases, holds and lots.`,
   )
+  if (openings > 0) {
+    output.line(
+      `${counted(openings, 'opening')} ${openings === 1 ? 'stands' : 'stand'} for ${counted(folded_entries, 'older entry', 'older entries')}.`,
+    )
+  }
 }
 
 function cellsOf({ check, workspace_id, seq, about, stands, should }: LedgerDifference): string[] {

@@ -43,7 +43,7 @@ export type AuditAction = 'workspace.created' | 'account.updated' | 'session.cre
 export type RecipientFault = 'invalid_recipient' | 'contact_not_found' | 'missing_variable' | 'invalid_variable' | 'invalid_content' | 'invalid_metadata' | 'country_not_allowed' | 'suppressed'
 
 /** A word of the API: one `TransactionType`. */
-export type TransactionType = 'purchase' | 'purchase_adjust' | 'grant' | 'send' | 'refund' | 'hold' | 'settle' | 'void' | 'expire' | 'adjustment'
+export type TransactionType = 'purchase' | 'purchase_adjust' | 'grant' | 'send' | 'refund' | 'hold' | 'settle' | 'void' | 'expire' | 'adjustment' | 'opening'
 
 /** `ApiKey` in JSON. */
 export interface ApiKey {

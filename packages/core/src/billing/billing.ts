@@ -17,7 +17,7 @@ import {
   spendingOf,
   statementOf,
 } from '../credits/spending.ts'
-import type { PurchaseRow } from '../rows/rows.ts'
+import type { LedgerOpeningRow, PurchaseRow } from '../rows/rows.ts'
 import type { Entry } from '../rules/decide.ts'
 import type { PurchaseStatus, WhichPurchases } from '../storage/ports/stores.ts'
 import { type Checkout, type CheckoutParts, createCheckout } from './checkout.ts'
@@ -66,7 +66,8 @@ export interface Billing<F extends Form = 'given'> {
    */
   checkout: Checkout<F>
   /**
-   * Returns a page of the changes of the balance, newest first, and the total number of all changes. `after` is a `next_after`.
+   * Returns a page of the changes of the balance, newest first, and the total number of all changes. A change of type
+   * `opening` stands for older changes by messages, which were removed; older changes that no message caused follow it. `after` is a `next_after`.
    * `is_funding`: only the changes that no message caused, such as purchases and grants; `offset` is then ignored.
    * @throws SvcError `validation_error` for any other `after`.
    */
@@ -172,16 +173,27 @@ export function createBilling(parts: CheckoutParts): Billing<'decoded'> {
     checkout: createCheckout(parts),
     async transactions(workspaceId, { limit, offset, after, is_funding = false }) {
       // Entries are numbered from 1 without gaps, so the newest number is the number of entries.
-      const total = (await storage.read.credits.account(workspaceId))?.seq ?? 0
+      const newest = (await storage.read.credits.account(workspaceId))?.seq ?? 0
+      const opening = await storage.read.ledgerOpenings.of(workspaceId)
+      const total = opening ? newest - opening.entries + 1 : newest
+      const end = after === undefined ? newest + 1 : Math.min(newest + 1, numberOf(after))
       const skipped = is_funding ? 0 : offset
-      const newest = (after === undefined ? total : Math.min(total, numberOf(after) - 1)) - skipped
-      if (newest <= 0) return { transactions: [], total, next_after: null }
-      const page = { seq: newest, limit, is_funding }
-      const entries = await storage.read.credits.entriesFrom(workspaceId, page)
-      const oldest = entries.at(-1)?.seq ?? 1
-      const isLast = is_funding ? entries.length < limit : oldest <= 1
+      const { page, place } = pageOf({ end, skipped, is_funding }, opening)
+      if (page.seq < 1) return { transactions: [], total, next_after: null }
+      const entries = await storage.read.credits.entriesFrom(workspaceId, {
+        ...{ ...page, limit, is_funding },
+      })
+      const listed = entries.map((entry) => ({ at: entry.seq, transaction: transactionOf(entry) }))
+      if (opening && place !== null) {
+        const older = listed.findIndex(({ at }) => at < place)
+        const at = older === -1 ? listed.length : older
+        listed.splice(at, 0, { at: place, transaction: openingTransaction(opening) })
+      }
+      const shown = listed.slice(0, limit)
+      const oldest = shown.at(-1)?.at ?? 1
+      const isLast = is_funding || opening ? shown.length < limit : oldest <= 1
       const next_after = isLast ? null : String(oldest)
-      return { transactions: entries.map(transactionOf), total, next_after }
+      return { transactions: shown.map(({ transaction }) => transaction), total, next_after }
     },
     async *exportTransactions(workspaceId, { limit, after }) {
       const total = (await storage.read.credits.account(workspaceId))?.seq ?? 0
@@ -250,8 +262,44 @@ function mayBePaid({ paid_at, review_reason }: PurchaseRow): boolean {
 
 /** The number of the entry in a `next_after` of `transactions`. @throws SvcError `validation_error` for another text. */
 function numberOf(after: string): number {
-  if (/^[1-9]\d{0,14}$/.test(after)) return Number(after)
+  if (/^[1-9]\d{0,14}(\.5)?$/.test(after)) return Number(after)
   throw invalid('after', 'after must be the next_after of an earlier page')
+}
+
+/**
+ * The entries of a page of the list that ends before the place `end`, and the place of the opening if it can be on the page.
+ * An opening stands between the last entry that it stands for and the next one. Older numbers are missing, so that a
+ * position among them is counted.
+ */
+function pageOf(
+  { end, skipped, is_funding }: { end: number; skipped: number; is_funding: boolean },
+  opening: LedgerOpeningRow | null,
+): { page: { seq: number; offset: number }; place: number | null } {
+  const first = Math.ceil(end) - 1
+  if (!opening || is_funding) return { page: { seq: first - skipped, offset: 0 }, place: null }
+  const place = opening.seq + 0.5
+  const newer = Math.max(0, first - opening.seq)
+  const isBelow = place < end
+  if (skipped <= newer) {
+    return { page: { seq: first - skipped, offset: 0 }, place: isBelow ? place : null }
+  }
+  const offset = skipped - newer - (isBelow ? 1 : 0)
+  return { page: { seq: Math.min(first, opening.seq), offset }, place: null }
+}
+
+/** The sum of removed entries as their workspace sees it. */
+function openingTransaction(opening: LedgerOpeningRow): Transaction {
+  const { id, amount, held_delta, balance, held, entries, last_at } = opening
+  return {
+    id,
+    type: 'opening',
+    credits: units(amount - held_delta),
+    balance_after: units(balance - held),
+    description: `Sum of ${entries} older transactions of messages`,
+    channel: null,
+    reference: { type: 'opening', id },
+    created_at: last_at,
+  }
 }
 
 /**

@@ -2,8 +2,8 @@ import { creditsOf, type Units } from '../contract/fields/units.ts'
 import type { Entry } from '../rules/decide.ts'
 import { type CsvValue, csvLine } from '../tables/csv-line.ts'
 
-/** An entry of the ledger with its workspace. */
-export type Booked = Entry & { email: string }
+/** An entry of the ledger with its workspace, or the opening of its ledger. */
+export type Booked = Omit<Entry, 'kind'> & { kind: Entry['kind'] | 'opening'; email: string }
 
 /** The columns of an exported ledger, in order. */
 const COLUMNS = [

@@ -7,10 +7,10 @@ import type { Storage, Writes } from '../storage/ports/storage.ts'
 import type { Overdue } from '../storage/ports/stores.ts'
 
 /**
- * Subtracts the credits consumed up to the account's last entry, `seq`, from the open lots. Returns the lots in the order
- * in which they are consumed. The caller holds the account's lock.
+ * Subtracts the credits consumed up to the entry `seq` from the open lots. Returns the lots in the order in which they are
+ * consumed. The caller holds the account's lock. `seq` is the account's last entry, or an older one whose message has ended.
  */
-async function countLots(
+export async function countLots(
   { creditLots }: Pick<Writes, 'creditLots'>,
   workspaceId: string,
   seq: number,

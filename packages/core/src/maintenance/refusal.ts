@@ -16,6 +16,7 @@ export type RefusalCode =
   | 'unsealed'
   | 'sqlite'
   | 'not_partitioned'
+  | 'invalid_file'
 
 /** An error with the reason in one line; nothing was changed. */
 export function refusal(code: RefusalCode, message: string, cause?: unknown): Error {

@@ -1,14 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { countLots } from '../credits/lots.ts'
 import { idFloor, type Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
-import type { HistoryPage } from '../storage/ports/stores.ts'
+import type { Folded, FoldStep, HistoryPage } from '../storage/ports/stores.ts'
 import type { Retention } from './retention.ts'
-import { assertDays, RETENTION_DAYS_MIN } from './retention.ts'
+import { assertDays, LEDGER_DAYS_MIN, RETENTION_DAYS_MIN } from './retention.ts'
 
 const DAY_MS = 24 * 60 * 60_000
 
 /** The number of rows in one transaction; sends wait while it runs. */
 const STEP_ROWS = 100
+
+/** The number of ledger entries in one transaction; sends wait while it runs. */
+const STEP_ENTRIES = 200
 
 /** The number of bulks of one page: for each of them all its messages are looked at. */
 const BULKS = 10
@@ -28,6 +32,12 @@ const EVERY_MS = 60 * 60_000
  */
 const WAIT_MS = 62 * DAY_MS
 
+/**
+ * A message that was accepted before this time was removed if it can be: it was sent 35 days ahead, was valid for 35 more, got
+ * reports of networks, and waited for its month.
+ */
+const ENDS_MS = 76 * DAY_MS + WAIT_MS
+
 /** After this time without a change, nothing of a month is in motion. */
 const QUIET_MS = RETENTION_DAYS_MIN * DAY_MS
 
@@ -40,20 +50,25 @@ const NO_WORKSPACE = ''
 /**
  * Removes finished history that is older than `days` and unchanged for as long, oldest first: bulks, deliveries, events,
  * messages and received messages. Where the histories have partitions, each month is removed at once if it is finished. A partition that is
- * empty then is dropped. Ledger entries and everything that is not finished stay. The rows themselves are the
- * progress, so that a crash between two steps leaves nothing to repair.
- * @throws RangeError unless `days` is a whole number from `RETENTION_DAYS_MIN` to `RETENTION_DAYS_MAX`.
+ * empty then is dropped. What is not finished stays. With `ledger`, the
+ * ledger entries of removed messages that are older than its days are folded into openings; otherwise all entries stay. The
+ * rows themselves are the progress, so that a crash between two steps leaves nothing to repair.
+ * @throws RangeError unless `days` is a whole number from `RETENTION_DAYS_MIN` to `RETENTION_DAYS_MAX`, and the days of
+ * `ledger` one from `LEDGER_DAYS_MIN` to `RETENTION_DAYS_MAX` and at least `days`.
  */
 export function createHistoryRetention({
   storage,
   runtime,
   days,
+  ledger = null,
 }: {
   storage: Storage
-  runtime: Pick<Runtime, 'now'>
+  runtime: Pick<Runtime, 'now' | 'id' | 'log'>
   days: number
+  ledger?: FoldedLedger | null
 }): Retention {
   assertDays('history_days', days)
+  if (ledger) assertLedgerDays(ledger.days, days)
   let done_at: Date | null = null
   /** Where the walk that was interrupted goes on, behind rows that must stay. */
   let places = new Map<string, string>()
@@ -103,12 +118,79 @@ export function createHistoryRetention({
         pages += 1
         await pause(PAUSE_MS)
       }
+      // Messages first: the entries of a message that exists are kept as rows.
+      if (ledger) {
+        const end = startOfDay(now, ledger.days)
+        const kept_until = new Date(end.getTime() - ENDS_MS)
+        const step = { until: end, kept_until, limit: STEP_ENTRIES, at: now }
+        for await (const workspaceId of foldable(storage, step.until)) {
+          while (mayContinue()) {
+            const key = await ledger.key()
+            const next = await fold(storage, workspaceId, { ...step, id: runtime.id(), key })
+            pages += 1
+            await pause(PAUSE_MS)
+            if (next === 'more') continue
+            if (next === 'invalid') {
+              const fields = { workspace_id: workspaceId }
+              runtime.log.error(
+                fields,
+                'the opening of a ledger has no valid signature; nothing was folded',
+              )
+            }
+            break
+          }
+        }
+      }
       if (!mayContinue()) return
       await storage.dropPartitions?.(until)
       places = new Map()
       waits = null
       done_at = now
     },
+  }
+}
+
+/** The folding of old ledger entries. */
+export interface FoldedLedger {
+  /** The age of the entries. */
+  days: number
+  /** The key that signs openings. */
+  key: () => Promise<string>
+}
+
+function assertLedgerDays(days: number, history_days: number): void {
+  assertDays('ledger_days', days)
+  if (days < LEDGER_DAYS_MIN) {
+    throw new RangeError(`ledger_days must be at least ${LEDGER_DAYS_MIN}, got ${days}`)
+  }
+  if (days < history_days) {
+    throw new RangeError(`ledger_days must be at least history_days, got ${days}, ${history_days}`)
+  }
+}
+
+/** The start of the day (UTC) that was `days` before `now`. */
+function startOfDay(now: Date, days: number): Date {
+  return new Date((Math.floor(now.getTime() / DAY_MS) - days) * DAY_MS)
+}
+
+/** One step for one workspace, in one transaction. */
+function fold({ write }: Storage, workspaceId: string, step: FoldStep): Promise<Folded['next']> {
+  return write(async (stores) => {
+    const folded = await stores.ledgerOpenings.fold(workspaceId, step)
+    if (folded.next !== 'lots') return folded.next
+    await stores.credits.lock(workspaceId)
+    await countLots(stores, workspaceId, folded.lots_seq)
+    return 'more'
+  })
+}
+
+async function* foldable({ write }: Storage, until: Date): AsyncGenerator<string> {
+  for (let after = ''; ; ) {
+    const page = { after, limit: WORKSPACES }
+    const ids = await write(({ ledgerOpenings }) => ledgerOpenings.due(until, page))
+    yield* ids
+    if (ids.length < WORKSPACES) return
+    after = ids.at(-1) ?? after
   }
 }
 

@@ -7,6 +7,9 @@ import { erasedBody } from '../webhooks/erased-body.ts'
 /** After this time no network reports on a message any more, and no delivery is retried automatically. */
 export const RETENTION_DAYS_MIN = 7
 
+/** No payment provider allows a dispute or a refund after this time, and a year of books is closed. */
+export const LEDGER_DAYS_MIN = 400
+
 /** The maximum is about a hundred years. */
 export const RETENTION_DAYS_MAX = 36_500
 

@@ -1,10 +1,20 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
-import { TRANSACTION_TYPES } from '../contract/resources/billing.ts'
+import { ENTRY_TYPES } from '../contract/resources/billing.ts'
 import type { Dialect } from './dialect.ts'
 
-export const ENTRY_KINDS = TRANSACTION_TYPES
+export const ENTRY_KINDS = ENTRY_TYPES
 /** What an entry of the ledger records. Source: contract section 4. */
 export type EntryKind = (typeof ENTRY_KINDS)[number]
+
+/** The entries of one kind, type of reference and counter account, as sums. */
+export interface EntrySum {
+  kind: EntryKind
+  ref_type: string
+  counter_account: string
+  entries: number
+  amount: number
+  held_delta: number
+}
 
 /** SQL: whether an entry of this kind adds or removes credits without a message. The index has the same text. */
 export function isFunding(kind: SQLWrapper): SQL {
@@ -85,6 +95,38 @@ export function creditTables(d: Dialect) {
       ),
     ],
   )
+  /**
+   * The opening of a ledger: stands for the entries up to a number that were removed. Entries that no message caused, and
+   * entries whose message or bulk exists, are kept as rows.
+   */
+  const ledger_openings = d.table('ledger_openings', {
+    workspace_id: d.text().primaryKey(),
+    id: d.text().notNull(),
+    /** The number of the last entry that was folded. */
+    seq: d.long().notNull(),
+    /** The account after that entry. */
+    balance: d.units().notNull(),
+    held: d.units().notNull(),
+    /** The number of removed entries, and their sums in micro-credits. */
+    entries: d.long().notNull(),
+    amount: d.long().notNull(),
+    held_delta: d.long().notNull(),
+    /** The part of the sums that `removed_history` has too: charged for messages, given back, charged for bulks. */
+    charged: d.long().notNull(),
+    refunded: d.long().notNull(),
+    charged_bulks: d.long().notNull(),
+    sums: d.json<EntrySum[]>().notNull(),
+    /** The hash of the chain of all entries up to `seq`. */
+    hash: d.text().notNull(),
+    /** The number of entries up to `seq` that are kept, and the hash of their chain. */
+    kept: d.long().notNull(),
+    kept_hash: d.text().notNull(),
+    /** The time of the entry `seq`. */
+    last_at: d.time().notNull(),
+    folded_at: d.time().notNull(),
+    /** HMAC-SHA-256 of all other columns, under the secret `ledger` of the service. */
+    signature: d.text().notNull(),
+  })
   /** The open holds: a row is removed when its hold ends. */
   const credit_holds = d.table(
     'credit_holds',
@@ -231,6 +273,7 @@ export function creditTables(d: Dialect) {
   return {
     credit_accounts,
     ledger_entries,
+    ledger_openings,
     credit_holds,
     credit_lots,
     credit_days,

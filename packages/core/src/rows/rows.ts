@@ -56,6 +56,7 @@ export type BroadcastRow = Row<'broadcasts'>
 export type DispatchPauseRow = Row<'dispatch_pauses'>
 export type RetentionMarkRow = Row<'retention_marks'>
 export type RemovedHistoryRow = Row<'removed_history'>
+export type LedgerOpeningRow = Row<'ledger_openings'>
 export type AuditEntryRow = Row<'audit_entries'>
 export type SecondFactorRow = Row<'second_factors'>
 export type PasskeyRow = Row<'passkeys'>

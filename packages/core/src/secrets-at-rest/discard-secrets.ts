@@ -3,9 +3,10 @@ import { mintSecret } from '../contract/signing/signature.ts'
 import { placeOfDomainKey } from '../domains/signing-keys.ts'
 import type { SecretRow } from '../rows/rows.ts'
 import type { Sealed } from '../rows/sealed.ts'
+import { LEDGER_SECRET } from '../rules/fold.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import { SealedError, type Sealer } from '../secrets/sealer.ts'
-import { placeOfSecret } from '../secrets/secrets.ts'
+import { newSecret, placeOfSecret } from '../secrets/secrets.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 import type {
   DomainSecretColumns,
@@ -17,7 +18,7 @@ import { openHeaders, placeOfWebhook, sealWebhook } from '../webhooks/sealed-web
 
 /** The number of discarded values whose key is lost. */
 export interface DiscardReport {
-  /** Secrets of the service, which generates new ones when it needs them. */
+  /** Secrets of the service, which generates new ones when it needs them. The new key of the ledger signs its openings again. */
   secrets: number
   /** Changed webhooks. A webhook that lost its current secret or its headers is disabled. */
   webhooks: number
@@ -34,9 +35,14 @@ export async function discardUnreadable(
 ): Promise<DiscardReport> {
   const report: DiscardReport = { secrets: 0, webhooks: 0, api_keys: 0, domains: 0 }
   const rows: Rows<DiscardReport> = {
-    async secret({ sealedValues }, { name, value }, found) {
+    async secret({ sealedValues, ledgerOpenings }, { name, value }, found) {
       if (isReadable(() => sealer.open(placeOfSecret(name), value))) return
-      await sealedValues.removeSecret(name)
+      if (name === LEDGER_SECRET) {
+        // In the same transaction, so that no crash leaves openings that no key has signed.
+        const key = newSecret(runtime)
+        await sealedValues.changeSecret(name, sealer.seal(placeOfSecret(name), key))
+        await ledgerOpenings.signAgain(key)
+      } else await sealedValues.removeSecret(name)
       found.secrets += 1
     },
     async webhook({ webhooks }, row, found) {

@@ -1,12 +1,18 @@
 import type { Sealed } from '../rows/sealed.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
-import type { Place, Sealer } from './sealer.ts'
+import type { SecretsKey } from './keys.ts'
+import { createSealer, type Place, SealedError, type Sealer } from './sealer.ts'
 
 const SECRET_BYTES = 32
 
 export function placeOfSecret(name: string): Place {
   return { table: 'secrets', column: 'value', workspace_id: '', id: name }
+}
+
+/** A new secret: 256 random bits in base64url. */
+export function newSecret({ bytes }: Pick<Runtime, 'bytes'>): string {
+  return bytes(SECRET_BYTES).toString('base64url')
 }
 
 /**
@@ -29,10 +35,27 @@ export function createSecrets({
   }
 
   function keepNew(name: string, place: Place): Promise<Sealed> {
-    const value = sealer.seal(place, runtime.bytes(SECRET_BYTES).toString('base64url'))
+    const value = sealer.seal(place, newSecret(runtime))
     return storage.write(({ secrets }) =>
       secrets.keepFirst({ name, value, created_at: runtime.now() }),
     )
+  }
+}
+
+/** Decrypts the secret of that name with these keys; the result is null without the key of the value. */
+export function secretOpener(
+  name: string,
+  keys: readonly SecretsKey[],
+): (value: string) => string | null {
+  // Nothing is encrypted, so that no random bytes are needed.
+  const sealer = createSealer(keys, { bytes: Buffer.alloc }, null)
+  return (value) => {
+    try {
+      return sealer.open(placeOfSecret(name), value as Sealed)
+    } catch (error) {
+      if (error instanceof SealedError) return null
+      throw error
+    }
   }
 }
 

@@ -198,6 +198,9 @@ export function isolationContract(open: OpenStorage): void {
       recipientIndex.extend(workspaceId, '~', { batch: 1, segment_max: 1 }),
     )
     await bench.storage.write(({ creditSums }) => creditSums.extend(workspaceId, 1_000))
+    const at = bench.clock.advance(1)
+    const step = { until: at, kept_until: at, limit: 1, id: bench.clock.id(), at, key: 'k' }
+    await bench.storage.write(({ ledgerOpenings }) => ledgerOpenings.fold(workspaceId, step))
     const domain = bench.make.domain(workspaceId)
     await bench.storage.write(({ sendingDomains }) => sendingDomains.insert(domain))
     return { workspaceId, purchase, contact, key, webhook, message, delivery, domain }
@@ -285,6 +288,7 @@ export function isolationContract(open: OpenStorage): void {
         creditHolds,
         creditLots,
         creditSums,
+        ledgerOpenings,
         purchases,
         idempotencyRecords,
         messages,
@@ -332,6 +336,7 @@ export function isolationContract(open: OpenStorage): void {
           ofMessages: () => files.ofMessages(asker, [message.id]),
           chunk: () => files.chunk(asker, FILE_HASH, 0),
         },
+        ledgerOpenings: { of: () => ledgerOpenings.of(asker) },
         creditSums: {
           entriesAfter: () => creditSums.entriesAfter(asker, { seq: 0, limit: 10 }),
           days: async () => (await creditSums.days(asker, EVER)).days,

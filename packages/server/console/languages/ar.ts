@@ -529,6 +529,7 @@ export default {
   'Reservation ended': 'انتهى الحجز',
   Expired: 'انتهت الصلاحية',
   Correction: 'تصحيح',
+  'Sum of older transactions': 'مجموع المعاملات الأقدم',
   Change: 'تغيير',
   'Buy credits': 'شراء رصيد',
   'The account is frozen: no credits can be spent. Ask the operator.':

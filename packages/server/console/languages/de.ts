@@ -478,6 +478,7 @@ export default {
   'Reservation ended': 'Reservierung beendet',
   Expired: 'Abgelaufen',
   Correction: 'Korrektur',
+  'Sum of older transactions': 'Summe älterer Buchungen',
   Change: 'Änderung',
   'Buy credits': 'Credits kaufen',
   'The account is frozen: no credits can be spent. Ask the operator.':

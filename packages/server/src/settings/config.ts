@@ -122,6 +122,7 @@ const CHECKED_FIRST: readonly FieldName[] = [
   'SVC_LOW_BALANCE',
   'SVC_RETENTION_DAYS',
   'SVC_HISTORY_DAYS',
+  'SVC_LEDGER_DAYS',
   'SVC_PARTITIONS_AHEAD',
   'SVC_AUDIT_RETENTION_DAYS',
   'SVC_CREDIT_PACKAGES',
@@ -137,6 +138,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   const read = (name: string) => env[name]?.trim() || undefined
   const listen_fd = inheritedSocket(env)
   const fields = readFields(read)
+  assertLedgerDays(fields)
   return {
     ...fields,
     listen_fd,
@@ -147,6 +149,21 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     providers: readProviderSettings(read),
     ...readSecretsSettings(read),
     ...readSpendSettings(read),
+  }
+}
+
+/** @throws ConfigError unless messages are removed before their ledger entries. */
+function assertLedgerDays({ ledger_days, history_days }: Fields): void {
+  if (ledger_days === null) return
+  if (history_days === null) {
+    throw new ConfigError(
+      'SVC_LEDGER_DAYS needs SVC_HISTORY_DAYS: only the entries of removed messages are folded',
+    )
+  }
+  if (ledger_days < history_days) {
+    throw new ConfigError(
+      `SVC_LEDGER_DAYS must be at least SVC_HISTORY_DAYS (${history_days}), got ${ledger_days}`,
+    )
   }
 }
 

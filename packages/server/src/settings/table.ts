@@ -822,6 +822,16 @@ const ROWS = {
       max: 36_500,
       example: '365',
     },
+    SVC_LEDGER_DAYS: {
+      type: 'days',
+      summary: 'days after which ledger entries of removed messages are folded, 400 or more',
+      details:
+        'days after which [ledger entries of removed messages are folded](ledger.md#fold-old-entries) into a signed opening; needs `SVC_HISTORY_DAYS`, and must not be below it',
+      default_words: 'never',
+      min: 400,
+      max: 36_500,
+      example: '3650',
+    },
     SVC_PARTITIONS_AHEAD: {
       type: 'whole',
       summary: 'months ahead that get partitions, where PostgreSQL is partitioned',

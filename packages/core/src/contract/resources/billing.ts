@@ -13,7 +13,7 @@ import { LIMITS } from '../limits.ts'
 import { CHANNELS } from './content.ts'
 
 /** The types of ledger entries. Source: contract section 4. */
-export const TRANSACTION_TYPES = [
+export const ENTRY_TYPES = [
   'purchase',
   'purchase_adjust',
   'grant',
@@ -26,7 +26,10 @@ export const TRANSACTION_TYPES = [
   'adjustment',
 ] as const
 
-/** The type of a ledger entry. */
+/** The types of transactions. `opening` is the sum of older entries that were removed. */
+export const TRANSACTION_TYPES = [...ENTRY_TYPES, 'opening'] as const
+
+/** The type of a transaction. */
 export type TransactionType = (typeof TRANSACTION_TYPES)[number]
 
 /** A package of credits for sale. Source: contract section 8. */

@@ -13,6 +13,8 @@ export interface Counters {
   columns(): { columns: string; values: NamedValues }
   /** Adds a slice: uses these sums or, for an unknown account in the slice, an extra statement. */
   add(snapshot: Snapshot, slice: Slice, rows: readonly EntrySums[]): Promise<void>
+  /** Adds entries that are known as a sum. */
+  book(account: string, entries: number, amount: bigint): void
   accounts(): CounterAccount[]
 }
 
@@ -63,6 +65,7 @@ export function tallyCounters(): Counters {
         }
       }
     },
+    book,
     accounts: () =>
       [...sums]
         .sort(([a], [b]) => (a < b ? -1 : 1))

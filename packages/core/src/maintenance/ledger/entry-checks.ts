@@ -9,8 +9,12 @@ export interface RowCheck {
   should: string
 }
 
-/** The rows with which an entry is compared: the previous entry, and the message to which it refers. */
+/**
+ * The rows with which an entry is compared: the opening of the ledger, the previous entry, and the message to which it
+ * refers.
+ */
 export const ENTRY_FROM = `ledger_entries t
+  left join ledger_openings o on o.workspace_id = t.workspace_id
   left join ledger_entries p on p.workspace_id = t.workspace_id and p.seq = t.seq - 1
   left join messages m on t.ref_type = 'message' and m.workspace_id = t.workspace_id and m.id = t.ref_id`
 
@@ -26,9 +30,20 @@ export const IS_REMOVED_MESSAGE = `t.ref_type = 'message' and ${isOfRemoved}
 export const IS_REMOVED_BULK = `t.ref_type = 'bulk' and ${isOfRemoved}
   and not exists (select 1 from bulks g where g.workspace_id = t.workspace_id and g.id = t.ref_id)`
 
-const follows = 'p.seq is not null or t.seq = 1'
+/** SQL: the number of the last entry that the opening of the workspace of `t` stands for; 0 without an opening. */
+export const OPENING_SEQ = `coalesce((select n.seq from ledger_openings n where n.workspace_id = t.workspace_id), 0)`
+
+/** SQL: whether the ledger of an entry `t` has an opening, so that entries of removed messages may be missing. */
+const isFolded = `exists (select 1 from ledger_openings n where n.workspace_id = t.workspace_id)
+  and ${IS_REMOVED_MESSAGE}`
+
+// An opening is compared with the entries that it keeps: see `verify-openings.ts`.
+const isAfterOpening = 't.seq > coalesce(o.seq, 0)'
+const isFirst = 't.seq = coalesce(o.seq, 0) + 1'
+const follows = `${isAfterOpening} and (p.seq is not null or ${isFirst})`
 const text = (value: string) => `cast(${value} as text)`
-const after = (column: string, delta: string) => `coalesce(p.${column}, 0) + t.${delta}`
+const after = (column: 'balance' | 'held', delta: string) =>
+  `case when ${isFirst} then coalesce(o.${column}, 0) else p.${column}_after end + t.${delta}`
 const bulkCost = `coalesce((select sum(b.credits_used) from messages b indexed by messages_bulk
   where b.workspace_id = t.workspace_id and b.bulk_id = t.ref_id and b.bulk_id is not null), 0)`
 const hold = (
@@ -43,24 +58,24 @@ const openHold = `(select o.amount from credit_holds o where o.workspace_id = t.
 export const ENTRY_CHECKS: readonly RowCheck[] = [
   {
     check: 'sequence',
-    when: 'p.seq is null',
-    fault: 't.seq <> 1',
+    when: `${isAfterOpening} and p.seq is null`,
+    fault: `not (${isFirst})`,
     stands: `'no entry before it'`,
     should: `'entry ' || ${text('t.seq - 1')}`,
   },
   {
     check: 'balance_after',
     when: follows,
-    fault: `t.balance_after <> ${after('balance_after', 'amount')}`,
+    fault: `t.balance_after <> ${after('balance', 'amount')}`,
     stands: text('t.balance_after'),
-    should: text(after('balance_after', 'amount')),
+    should: text(after('balance', 'amount')),
   },
   {
     check: 'held_after',
     when: follows,
-    fault: `t.held_after <> ${after('held_after', 'held_delta')}`,
+    fault: `t.held_after <> ${after('held', 'held_delta')}`,
     stands: text('t.held_after'),
-    should: text(after('held_after', 'held_delta')),
+    should: text(after('held', 'held_delta')),
   },
   {
     check: 'price',
@@ -102,20 +117,21 @@ export const ENTRY_CHECKS: readonly RowCheck[] = [
     check: 'settle',
     when: `t.kind = 'settle'`,
     fault: `not exists (select 1 from messages v where v.workspace_id = t.workspace_id and v.id = t.ref_id
-      and t.ref_type = 'message') and not ${hold('h.id is not null')}`,
+      and t.ref_type = 'message') and not ${hold('h.id is not null')} and not (${isFolded})`,
     stands: `'no message and no hold'`,
     should: `'the message that was held for'`,
   },
   {
     check: 'resolves',
     when: 't.resolves is not null',
-    fault: `not ${hold('h.id = t.resolves and h.held_delta = -t.held_delta')}`,
+    fault: `not ${hold('h.id = t.resolves and h.held_delta = -t.held_delta')}
+      and not (${isFolded} and not ${hold('h.id = t.resolves')})`,
     stands: text('-t.held_delta'),
     should: `'what hold ' || t.resolves || ' holds'`,
   },
   {
     check: 'hold',
-    when: `t.kind = 'hold'`,
+    when: `t.kind = 'hold' and not (${isFolded} and t.seq <= ${OPENING_SEQ})`,
     fault: `coalesce(${openHold}, 0) <> case when ${isEnded} then 0 else t.held_delta end`,
     stands: `coalesce(${text(openHold)}, 'no open hold')`,
     should: `case when ${isEnded} then 'no open hold' else ${text('t.held_delta')} end`,

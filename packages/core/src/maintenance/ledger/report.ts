@@ -26,6 +26,8 @@ export const LEDGER_CHECKS = [
   'purchase_sum',
   'credit_limit',
   'lot',
+  'opening',
+  'signature',
   'removed',
   'credit_sums',
   'trial_balance',
@@ -61,6 +63,11 @@ export interface LedgerReport {
   workspaces: number
   entries: number
   messages: number
+  /** The workspaces whose ledger has an opening, and the number of entries that openings stand for. */
+  openings: number
+  folded_entries: number
+  /** Whether the signatures of the openings were compared; false if the key of the service could not be read. */
+  signatures_checked: boolean
   /** The sum of all balances; the counter accounts have the same sum with the opposite sign. */
   workspaces_balance: string
   counter_accounts: CounterAccount[]

@@ -3,12 +3,17 @@ import type { RowCheck } from './entry-checks.ts'
 import type { LedgerDifference } from './report.ts'
 import type { Slice } from './slices.ts'
 
+/** Decrypts the value of a secret; null without its key. */
+export type OpenKey = (value: string) => string | null | Promise<string | null>
+
 /** A verification and its findings. */
 export interface Run {
   snapshot: Snapshot
   workspaceId: string | null
   hourAgo: Date
-  /** Whether messages or bulks of any workspace were removed. */
+  /** Opens the secret that signs openings, of which the database has this value; null if its key is not known. */
+  openKey: OpenKey
+  /** Whether messages or bulks of any workspace were removed; only then there are openings. */
   hasRemoved: boolean
   max: number
   /** Checks row by row, even if the sums agree. */

@@ -1,5 +1,11 @@
 import type { NamedValues, Snapshot } from '../snapshot/snapshot.ts'
-import { IS_RARE_FAULT, IS_REMOVED_BULK, IS_REMOVED_MESSAGE, IS_WRONG_END } from './entry-checks.ts'
+import {
+  IS_RARE_FAULT,
+  IS_REMOVED_BULK,
+  IS_REMOVED_MESSAGE,
+  IS_WRONG_END,
+  OPENING_SEQ,
+} from './entry-checks.ts'
 import { HAS_HOLD, IS_STUCK } from './message-checks.ts'
 import type { Slice } from './slices.ts'
 
@@ -22,11 +28,31 @@ const stood = `(t.balance_after + ${HELD_WEIGHT} * t.held_after) % ${MODULUS}`
  */
 const CHAIN = `(${moved} * (t.seq * t.seq % ${MODULUS}) + ${stood} * (2 * t.seq + 1)) % ${MODULUS}`
 
+/** An entry that the opening keeps has no share: entries before and after it may be removed. */
+const chainOf = (hasRemoved: boolean) =>
+  hasRemoved ? `case when t.seq <= ${OPENING_SEQ} then 0 else ${CHAIN} end` : CHAIN
+
+/** The opening of a ledger, in an alias `o`; all 0 without one. */
+const OPENING = ['seq', 'balance', 'held', 'entries', 'amount', 'held_delta']
+  .map((column) => `coalesce(o.${column}, 0) as opening_${column}`)
+  .join(', ')
+
+/** The opening of the ledger that a row of sums belongs to; all 0 without one. */
+export interface OpeningSums {
+  opening_seq: number
+  opening_balance: number
+  opening_held: number
+  /** What was removed. */
+  opening_entries: number
+  opening_amount: number
+  opening_held_delta: number
+}
+
 /**
  * The sums of one workspace's entries in a slice, with the workspace's account, which may be missing, and the first and
  * last entry.
  */
-export interface EntrySums extends Marks {
+export interface EntrySums extends Marks, OpeningSums {
   entries: number
   amount: string
   held_delta: string
@@ -61,13 +87,14 @@ export function sumEntries(
     `select s.*, a.balance as balance, a.held as held, a.seq as seq,
        (select min(f.seq) from ledger_entries f where f.workspace_id = s.workspace_id) as first_seq,
        (select max(f.seq) from ledger_entries f where f.workspace_id = s.workspace_id) as last_seq,
-       l.balance_after as last_balance, l.held_after as last_held
+       l.balance_after as last_balance, l.held_after as last_held, ${OPENING}
      from (
        select t.workspace_id as workspace_id, count(*) as entries, cast(sum(t.amount) as text) as amount,
-         cast(sum(t.held_delta) as text) as held_delta, cast(sum(${CHAIN}) as text) as chain,
+         cast(sum(t.held_delta) as text) as held_delta, cast(sum(${chainOf(hasRemoved)}) as text) as chain,
          cast(sum(${entryMark(snapshot, hasRemoved)}) as text) as mark${columns}
        from ledger_entries t where ${where} group by t.workspace_id
      ) s left join credit_accounts a on a.workspace_id = s.workspace_id
+     left join ledger_openings o on o.workspace_id = s.workspace_id
      left join ledger_entries l on l.workspace_id = s.workspace_id and l.seq = a.seq
      order by s.workspace_id`,
     { ...values, ...known },

@@ -1,4 +1,5 @@
-import { IS_REMOVED_BULK, IS_REMOVED_MESSAGE, type RowCheck } from './entry-checks.ts'
+import { IS_REMOVED_BULK, IS_REMOVED_MESSAGE, OPENING_SEQ, type RowCheck } from './entry-checks.ts'
+import type { LedgerCheck } from './report.ts'
 
 /** A check of the rows `t` of a table; `about` and `seq` are SQL for the subject of a row. */
 export interface TableCheck extends RowCheck {
@@ -13,9 +14,11 @@ const available = 't.balance - t.held'
 const heldOpen = sumOf('o.amount', 'from credit_holds o where o.workspace_id = t.workspace_id')
 
 /** SQL: the first entry after which the available credits stayed below the limit. */
-const crossing = `(1 + coalesce((select x.seq from ledger_entries x
-  where x.workspace_id = t.workspace_id and x.balance_after - x.held_after >= -t.credit_limit
-  order by x.seq desc limit 1), 0))`
+const crossing = `(1 + coalesce((select max(s.seq) from (select (select x.seq from ledger_entries x
+    where x.workspace_id = t.workspace_id and x.balance_after - x.held_after >= -t.credit_limit
+    order by x.seq desc limit 1) as seq
+  union all select (select n.seq from ledger_openings n
+    where n.workspace_id = t.workspace_id and n.balance - n.held >= -t.credit_limit) as seq) s), 0))`
 
 const about = (kinds: string) => `from ledger_entries e indexed by ledger_entries_reference
   where e.workspace_id = t.workspace_id and e.ref_id = t.id and e.kind in (${kinds})`
@@ -34,6 +37,9 @@ const ofRemoved = (what: string, kind: string, isRemoved: string) =>
   `coalesce((select sum(${what}) from ledger_entries t where t.workspace_id = h.workspace_id
     and t.kind = '${kind}' and ${isRemoved}), 0)`
 
+/** SQL: the number of rows of `removed_history` of the workspace of `t`. */
+const REMOVED_ROWS = `(select count(*) from removed_history h where h.workspace_id = t.workspace_id)`
+
 /** SQL: the sums of a row `t` of `removed_history`, and the same sums of the ledger. */
 const REMOVED_SUMS = [
   ['charged', ofRemoved('-t.amount', 'send', IS_REMOVED_MESSAGE)],
@@ -41,7 +47,34 @@ const REMOVED_SUMS = [
   ['charged_bulks', ofRemoved('-t.amount', 'send', IS_REMOVED_BULK)],
 ] as const
 
-/** The checks of accounts, holds, bulks, purchases, lots and the marks of sums. */
+/** SQL: the entries that the opening `t` keeps. */
+const kept = `from ledger_entries e where e.workspace_id = t.workspace_id and e.seq <= t.seq`
+const account = (column: string) =>
+  `(select a.${column} from credit_accounts a where a.workspace_id = t.workspace_id)`
+/** SQL: whether the opening `t` is all that is left of the ledger. The sums of entries do not see such a workspace. */
+const isAlone = `not exists (select 1 from ledger_entries e where e.workspace_id = t.workspace_id)`
+const opening = (
+  check: LedgerCheck,
+  [when, stands, should]: [when: string, stands: string, should: string],
+): TableCheck => ({
+  check,
+  ...{ table: 'ledger_openings', about: `'opening'`, seq: 't.seq', when },
+  ...{ fault: `coalesce(${stands}, -1) <> ${should}`, stands: text(stands), should: text(should) },
+})
+
+/** The checks of openings by sums; `verify-openings.ts` compares signatures and hashes. */
+const OPENING_CHECKS: readonly TableCheck[] = [
+  opening('opening', ['true', 't.entries + t.kept', 't.seq']),
+  opening('opening', ['true', `(select count(*) ${kept})`, 't.kept']),
+  opening('opening', ['true', 't.balance', `t.amount + ${sumOf('e.amount', kept)}`]),
+  opening('opening', ['true', 't.held', `t.held_delta + ${sumOf('e.held_delta', kept)}`]),
+  opening('removed', ['t.entries > 0', REMOVED_ROWS, '1']),
+  opening('balance', [isAlone, account('balance'), 't.balance']),
+  opening('held', [isAlone, account('held'), 't.held']),
+  opening('seq', [isAlone, account('seq'), 't.seq']),
+]
+
+/** The checks of accounts, holds, bulks, purchases, lots, openings and the marks of sums. */
 export const TABLE_CHECKS: readonly TableCheck[] = [
   {
     check: 'account',
@@ -118,7 +151,7 @@ export const TABLE_CHECKS: readonly TableCheck[] = [
     about: 'null',
     seq: crossing,
     when: `${available} < -t.credit_limit`,
-    fault: `not exists (select 1 from ledger_entries e
+    fault: `${crossing} > ${OPENING_SEQ} and not exists (select 1 from ledger_entries e
       where e.workspace_id = t.workspace_id and e.seq = ${crossing}
       and e.kind in ('purchase_adjust', 'adjustment', 'expire', 'settle'))`,
     stands: text(available),
@@ -156,9 +189,12 @@ export const TABLE_CHECKS: readonly TableCheck[] = [
     stands: `'summed to entry ' || ${text('t.seq')}`,
     should: `'at most ' || ${text(lastSeq)}`,
   },
+  ...OPENING_CHECKS,
   ...REMOVED_SUMS.map(([column, sum]): TableCheck => {
     // The sum names its entries `t`, as the checks of entries do.
-    const booked = `(select ${sum} from (select t.workspace_id as workspace_id) h)`
+    const left = `(select ${sum} from (select t.workspace_id as workspace_id) h)`
+    const folded = `coalesce((select n.${column} from ledger_openings n where n.workspace_id = t.workspace_id), 0)`
+    const booked = `(${left} + ${folded})`
     return {
       check: 'removed',
       table: 'removed_history',

@@ -32,9 +32,10 @@ export function tallyEntries(): Tally {
       tally.workspace_id = sums.workspace_id
       current = {
         ...sums,
-        entries: sums.entries + (current?.entries ?? 0),
-        total: BigInt(sums.amount) + (current?.total ?? 0n),
-        total_held: BigInt(sums.held_delta) + (current?.total_held ?? 0n),
+        entries: sums.entries + (current?.entries ?? sums.opening_entries),
+        total: BigInt(sums.amount) + (current?.total ?? BigInt(sums.opening_amount)),
+        total_held:
+          BigInt(sums.held_delta) + (current?.total_held ?? BigInt(sums.opening_held_delta)),
         total_chain: BigInt(sums.chain) + (current?.total_chain ?? 0n),
       }
     },
@@ -52,7 +53,8 @@ export function tallyEntries(): Tally {
 }
 
 function differencesOf(current: Current): LedgerDifference[] {
-  const { workspace_id, balance, held, seq, entries, last_seq, total, total_held } = current
+  const { workspace_id, balance, held, seq, entries, total, total_held } = current
+  const last_seq = lastOf(current)
   const base = { workspace_id, seq: null, about: null }
   if (balance === null || held === null || seq === null) {
     const should = `an account for ${entries} entries`
@@ -72,13 +74,33 @@ function differencesOf(current: Current): LedgerDifference[] {
   return found
 }
 
-/** Whether the entries are numbered from 1 without a gap, and each starts at the result of the previous entry. */
+/**
+ * Whether the entries are numbered without a gap, from 1 or from the opening, and each starts at the result of the previous
+ * entry.
+ */
 function isChained(current: Current): boolean {
-  const { entries, first_seq, last_seq, seq, last_balance, last_held, total_chain } = current
-  if (first_seq !== 1 || last_seq !== entries || seq !== last_seq) return false
-  if (last_balance === null || last_held === null) return false
-  const left = BigInt(last_balance) + BigInt(HELD_WEIGHT) * BigInt(last_held)
-  return (left * BigInt(last_seq + 1) ** 2n - total_chain) % BigInt(MODULUS) === 0n
+  const { entries, first_seq, seq, total_chain, opening_seq } = current
+  const last_seq = lastOf(current)
+  if ((opening_seq === 0 && first_seq !== 1) || last_seq !== entries || seq !== last_seq)
+    return false
+  const end = last_seq === opening_seq ? startOf(current) : endOf(current)
+  if (end === null) return false
+  const begin = startOf(current) * BigInt(opening_seq + 1) ** 2n
+  return (end * BigInt(last_seq + 1) ** 2n - begin - total_chain) % BigInt(MODULUS) === 0n
+}
+
+/** The number of the last entry, also if it was removed. */
+function lastOf({ last_seq, opening_seq }: Current): number {
+  return Math.max(last_seq, opening_seq)
+}
+
+function startOf({ opening_balance, opening_held }: Current): bigint {
+  return BigInt(opening_balance) + BigInt(HELD_WEIGHT) * BigInt(opening_held)
+}
+
+function endOf({ last_balance, last_held }: Current): bigint | null {
+  if (last_balance === null || last_held === null) return null
+  return BigInt(last_balance) + BigInt(HELD_WEIGHT) * BigInt(last_held)
 }
 
 /** Sends and refunds of all workspaces, in one number of constant size. Faults of two workspaces do not cancel out. */

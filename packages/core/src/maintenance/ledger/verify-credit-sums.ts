@@ -1,6 +1,8 @@
+import type { LedgerOpeningRow } from '../../rows/rows.ts'
 import { dayOf } from '../../rules/credit-sums.ts'
 import type { Run } from './run.ts'
 import { slicesOf } from './slices.ts'
+import { openingOf, openingRows } from './verify-openings.ts'
 
 interface Summed {
   workspace_id: string
@@ -23,7 +25,8 @@ type Totals = [count: bigint, amount: bigint, held_delta: bigint]
 
 /**
  * Compares `credit_days` with the entries that it includes, by day, kind and channel. Only one workspace is in memory at a
- * time. The share of each API key is not compared: the messages that name the keys may have been removed.
+ * time. The share of each API key is not compared: the messages that name the keys may have been removed. Days of entries that
+ * an opening stands for are compared together, by kind alone.
  */
 export async function verifyCreditSums(run: Run, total: number): Promise<void> {
   const { snapshot, workspaceId } = run
@@ -71,18 +74,50 @@ async function compare({ snapshot, found }: Run, { workspaceId, totals }: Booked
      from credit_days where workspace_id = :workspace group by day, kind, channel`,
     { workspace: workspaceId },
   )
-  const stored = new Map(
-    days.map((row) => [`${row.day} ${row.kind} ${row.channel}`, totalsOf(row)]),
-  )
-  for (const key of new Set([...totals.keys(), ...stored.keys()])) {
+  const opening = await openingIn(snapshot, workspaceId)
+  const last_day = opening ? dayOf(opening.last_at) + SKEW_DAYS : null
+  const stored = new Map<string, Totals>()
+  const booked = new Map<string, Totals>()
+  const add = (sums: Map<string, Totals>, [day, kind, channel]: string[], more: Totals) => {
+    const isFolded = last_day !== null && Number(day) <= last_day
+    const key = isFolded ? `${last_day} ${kind} ` : `${day} ${kind} ${channel}`
+    const [count, amount, held] = sums.get(key) ?? [0n, 0n, 0n]
+    sums.set(key, [count + more[0], amount + more[1], held + more[2]])
+  }
+  for (const row of days) add(stored, [`${row.day}`, row.kind, row.channel], totalsOf(row))
+  for (const [key, own] of totals) add(booked, key.split(' '), own)
+  for (const { kind, entries, amount, held_delta } of opening?.sums ?? []) {
+    add(booked, [`${last_day}`, kind, ''], [BigInt(entries), BigInt(amount), BigInt(held_delta)])
+  }
+  for (const key of new Set([...booked.keys(), ...stored.keys()])) {
     const stands = textOf(stored.get(key))
-    const should = textOf(totals.get(key))
+    const should = textOf(booked.get(key))
     if (stands === should) continue
     const [day, kind, channel] = key.split(' ')
     const date = new Date(Number(day) * 86_400_000).toISOString().slice(0, 10)
-    const about = [`day:${date}`, kind, channel].filter(Boolean).join(' ')
+    const until = Number(day) === last_day ? 'days until' : 'day'
+    const about = [`${until}:${date}`, kind, channel].filter(Boolean).join(' ')
     found([{ check: 'credit_sums', workspace_id: workspaceId, seq: null, about, stands, should }])
   }
+}
+
+/** Servers whose clocks differ book an entry of the next day before one of this day. */
+const SKEW_DAYS = 1
+
+/** The opening of a workspace that the stored sums include; null without one, or without sums. */
+async function openingIn(
+  snapshot: Run['snapshot'],
+  workspaceId: string,
+): Promise<LedgerOpeningRow | null> {
+  const marks = await snapshot.rows(
+    'select seq from credit_marks where workspace_id = :workspace',
+    {
+      workspace: workspaceId,
+    },
+  )
+  if (marks.length === 0) return null
+  for await (const row of openingRows(snapshot, workspaceId)) return openingOf(row)
+  return null
 }
 
 function totalsOf({ count, amount, held_delta }: Omit<Summed, 'since' | 'workspace_id'>): Totals {

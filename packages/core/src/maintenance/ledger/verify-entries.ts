@@ -5,6 +5,7 @@ import { nameFaults, type Run } from './run.ts'
 import { type Slice, slicesOf } from './slices.ts'
 import { sumEntries } from './sums.ts'
 import { tallyEntries, tallyMarks } from './tally.ts'
+import { verifyOpenings } from './verify-openings.ts'
 
 const SLICED = { table: 'ledger_entries', key: 'seq' } as const
 
@@ -41,7 +42,9 @@ export async function verifyEntries(run: Run, total: number) {
   }
   await close()
   run.report('entries', total, total)
-  return { entries: tally.entries, marks, counter_accounts: counters.accounts() }
+  const openings = await verifyOpenings(run, counters)
+  const counter_accounts = counters.accounts()
+  return { entries: tally.entries, marks, counter_accounts, openings }
 }
 
 /** Checks every entry by itself and against its message. */

@@ -1,3 +1,4 @@
+import { partsOf } from '../../rows/sealed.ts'
 import { withSnapshot } from '../snapshot/open-snapshot.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { leaveOutDamagedRows } from './damaged-rows.ts'
@@ -7,7 +8,7 @@ import {
   type LedgerDifference,
   type LedgerReport,
 } from './report.ts'
-import { nameFaults, type Run } from './run.ts'
+import { nameFaults, type OpenKey, type Run } from './run.ts'
 import { TABLE_CHECKS } from './table-checks.ts'
 import { verifyCreditSums } from './verify-credit-sums.ts'
 import { verifyEntries } from './verify-entries.ts'
@@ -24,6 +25,11 @@ export interface VerifyOptions {
   /** The maximum number of reported differences of one check. */
   differences_max?: number | undefined
   now?: (() => Date) | undefined
+  /**
+   * Decrypts the secret that signs openings. Returns null without its key; then signatures are not compared.
+   * Default: a secret in plain text is used, an encrypted one is not.
+   */
+  openKey?: OpenKey | undefined
   signal?: AbortSignal | undefined
   onProgress?: ((progress: { name: string; done: number; total: number }) => void) | undefined
 }
@@ -35,7 +41,8 @@ const HOUR_MS = 3_600_000
  * Recomputes the books from their entries, in one snapshot and in constant memory, and reports the differences. Changes
  * nothing; a server may run meanwhile. A row with a value that its column cannot have is a difference, and all sums
  * leave it out. Every row is checked by itself; with `fast`, only where sums differ. One wrong amount, balance or
- * number, or one missing row, makes the sums differ. The sums do not show a reference to another message of the
+ * number, or one missing row, makes the sums differ. Openings of folded ledgers are compared with their signatures, the
+ * entries that they keep, and the sums of removed history. The sums do not show a reference to another message of the
  * workspace with the same mark (on SQLite one in sixteen). They also do not show faults that compensate each other in
  * sums weighted by number or mark, or are off by a multiple of 2^31 - 1. Source: contract section 4, ledger study
  * section 2.11.
@@ -56,6 +63,7 @@ async function verify(snapshot: Snapshot, options: VerifyOptions): Promise<Ledge
   let has_more = false
   const run: Run = {
     snapshot,
+    openKey: options.openKey ?? ((value) => (partsOf(value) === null ? value : null)),
     workspaceId: workspace_id,
     hourAgo: new Date(now().getTime() - HOUR_MS),
     hasRemoved: (await snapshot.rows('select 1 as one from removed_history limit 1')).length > 0,
@@ -88,6 +96,7 @@ async function verify(snapshot: Snapshot, options: VerifyOptions): Promise<Ledge
     workspaces: size.workspaces,
     entries: books.entries,
     messages: size.messages,
+    ...books.openings,
     workspaces_balance: size.balance,
     counter_accounts: books.counter_accounts,
     differences,

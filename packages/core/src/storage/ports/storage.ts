@@ -68,6 +68,7 @@ export const READ_PLACES = {
     causes: 'replica',
     originNames: 'replica',
   },
+  ledgerOpenings: { of: 'replica' },
   lowBalances: { due: 'near' },
   purchases: {
     byId: 'near',

@@ -6,6 +6,7 @@ export type { IdWindow, SearchedTable } from '../stores/erasure.ts'
 export type { EventLogState, LoggedEvent } from '../stores/event-log.ts'
 export type { FileOfMessage } from '../stores/files.ts'
 export type { HistoryPage, HistoryTable } from '../stores/history.ts'
+export type { Folded, FoldStep } from '../stores/ledger-openings.ts'
 export type { MessageFilter, SuppressedSince } from '../stores/message-totals.ts'
 export type { PeriodCount, PlaceCount, ShortMessageRow } from '../stores/messages.ts'
 export type {

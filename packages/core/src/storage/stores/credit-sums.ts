@@ -2,7 +2,13 @@ import { and, asc, desc, eq, gt, gte, inArray, lte, sql } from 'drizzle-orm'
 import { type Units, units } from '../../contract/fields/units.ts'
 import type { Db } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
-import { type CausedEntry, type CauseSum, type DaySum, sumsOf } from '../../rules/credit-sums.ts'
+import {
+  type CausedEntry,
+  type CauseSum,
+  type DaySum,
+  dayOf,
+  sumsOf,
+} from '../../rules/credit-sums.ts'
 import { blocksOf, filledUp, type StoreDialect } from './queries.ts'
 
 /** A range of days since 1970, both inclusive. */
@@ -25,7 +31,7 @@ export interface SummedDays {
 export function creditSumStore(db: Db, tables: Tables, { hold }: Pick<StoreDialect, 'hold'>) {
   const { credit_days: days, credit_causes: causes, credit_marks: marks } = tables
   const { credit_accounts: accounts, ledger_entries: entries, messages } = tables
-  const { bulks, broadcasts, api_keys } = tables
+  const { bulks, broadcasts, api_keys, ledger_openings: openings } = tables
 
   const markOf = (workspaceId: string) => eq(marks.workspace_id, workspaceId)
 
@@ -76,6 +82,43 @@ export function creditSumStore(db: Db, tables: Tables, { hold }: Pick<StoreDiale
         ),
       )
       .orderBy(asc(next.seq))) as CausedEntry[]
+  }
+
+  /** Adds sums to the stored days. */
+  async function addDays(workspaceId: string, sums: readonly DaySum[]): Promise<void> {
+    for (const block of blocksOf(sums)) {
+      await db
+        .insert(days)
+        .values(block.map((sum) => ({ workspace_id: workspaceId, ...sum })))
+        .onConflictDoUpdate({
+          target: [days.workspace_id, days.day, days.kind, days.channel, days.api_key_id],
+          set: {
+            count: sql`${days.count} + excluded.count`,
+            amount: sql`${days.amount} + excluded.amount`,
+            held_delta: sql`${days.held_delta} + excluded.held_delta`,
+          },
+        })
+    }
+  }
+
+  /**
+   * Begins the sums of a ledger with those of the entries that its opening replaces, all on the day of the last one.
+   * Returns the number of that entry; 0 without an opening.
+   */
+  async function addOpening(workspaceId: string): Promise<number> {
+    const { seq, sums, last_at } = openings
+    const [opening] = await db
+      .select({ seq, sums, last_at })
+      .from(openings)
+      .where(eq(openings.workspace_id, workspaceId))
+    if (!opening) return 0
+    const day = dayOf(opening.last_at)
+    for (const { kind, entries: count, amount, held_delta } of opening.sums) {
+      const sum = { day, kind, channel: '', api_key_id: '', count }
+      const moved = { amount: amount as Units, held_delta: held_delta as Units }
+      await addDays(workspaceId, [{ ...sum, ...moved }])
+    }
+    return opening.seq
   }
 
   return {
@@ -166,23 +209,12 @@ export function creditSumStore(db: Db, tables: Tables, { hold }: Pick<StoreDiale
       async extend(workspaceId: string, limit: number): Promise<boolean> {
         await hold(db, `credit sums ${workspaceId}`)
         const [mark] = await db.select().from(marks).where(markOf(workspaceId))
+        const folded = mark ? 0 : await addOpening(workspaceId)
         const next = await entriesAfter(workspaceId, { seq: mark?.seq ?? 0, limit })
-        const seq = next.at(-1)?.seq
-        if (seq === undefined) return false
+        const seq = next.at(-1)?.seq ?? folded
+        if (seq === 0) return false
         const sums = sumsOf(next)
-        for (const block of blocksOf(sums.days)) {
-          await db
-            .insert(days)
-            .values(block.map((sum) => ({ workspace_id: workspaceId, ...sum })))
-            .onConflictDoUpdate({
-              target: [days.workspace_id, days.day, days.kind, days.channel, days.api_key_id],
-              set: {
-                count: sql`${days.count} + excluded.count`,
-                amount: sql`${days.amount} + excluded.amount`,
-                held_delta: sql`${days.held_delta} + excluded.held_delta`,
-              },
-            })
-        }
+        await addDays(workspaceId, sums.days)
         for (const block of blocksOf(sums.causes)) {
           await db
             .insert(causes)

@@ -74,7 +74,12 @@ export function creditStore(
       /** Returns the newest first, starting with entry `seq`. `is_funding`: only entries that no message caused. */
       async entriesFrom(
         workspaceId: string,
-        { seq, limit, is_funding }: { seq: number; limit: number; is_funding?: boolean },
+        {
+          seq,
+          limit,
+          offset = 0,
+          is_funding,
+        }: { seq: number; limit: number; offset?: number; is_funding?: boolean },
       ): Promise<Entry[]> {
         const older = and(
           eq(entries.workspace_id, workspaceId),
@@ -82,7 +87,7 @@ export function creditStore(
           is_funding ? isFunding(entries.kind) : undefined,
         )
         const found = db.select().from(entries).where(older)
-        return (await found.orderBy(desc(entries.seq)).limit(limit)) as Entry[]
+        return (await found.orderBy(desc(entries.seq)).limit(limit).offset(offset)) as Entry[]
       },
     },
     writes: {

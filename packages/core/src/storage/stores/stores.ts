@@ -14,6 +14,7 @@ import { eventLogStore } from './event-log.ts'
 import { fileStore } from './files.ts'
 import { historyStore } from './history.ts'
 import { idempotencyStore } from './idempotency-records.ts'
+import { ledgerOpeningStore } from './ledger-openings.ts'
 import { invitationStore, memberStore, savedFilterStore } from './members.ts'
 import { messagePartStore, messageStore } from './messages.ts'
 import { operatorStore } from './operators.ts'
@@ -57,6 +58,7 @@ const STORES = {
   creditHolds: creditHoldStore,
   creditLots: creditLotStore,
   creditSums: creditSumStore,
+  ledgerOpenings: ledgerOpeningStore,
   lowBalances: lowBalanceStore,
   purchases: purchaseStore,
   idempotencyRecords: idempotencyStore,

@@ -69,6 +69,7 @@ export const TYPES: Record<string, string> = {
   void: t('Reservation ended'),
   expire: t('Expired'),
   adjustment: t('Correction'),
+  opening: t('Sum of older transactions'),
 }
 
 /** The columns of what was spent, returned, and stayed spent. */
