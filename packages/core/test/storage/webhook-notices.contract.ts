@@ -74,7 +74,7 @@ export function webhookNoticesContract(open: OpenStorage): void {
     expect(await due()).toEqual([webhook.workspace_id])
   })
 
-  it('stay due until the mail was sent, and are due once until a success', async () => {
+  it('stay due until they are reported, and are reported once until a success', async () => {
     const webhook = await watched()
     await fail(webhook)
     const taken = await take(webhook)
@@ -92,7 +92,7 @@ export function webhookNoticesContract(open: OpenStorage): void {
     expect(await due()).toHaveLength(1)
   })
 
-  it('are withdrawn by a success before the mail was sent', async () => {
+  it('are withdrawn by a success before they are reported', async () => {
     const webhook = await watched()
     await fail(webhook)
     const taken = await take(webhook)
@@ -102,7 +102,7 @@ export function webhookNoticesContract(open: OpenStorage): void {
     expect(await noticeOf(webhook)).toBe('no')
   })
 
-  it('are due again when the webhook is disabled, also after the first mail was sent', async () => {
+  it('are due again when the webhook is disabled, also after the first was reported', async () => {
     const webhook = await watched()
     await fail(webhook)
     const taken = await take(webhook)
@@ -130,7 +130,7 @@ export function webhookNoticesContract(open: OpenStorage): void {
     expect(await due()).toHaveLength(1)
   })
 
-  it('end without a mail for owners who must not get one, and for webhooks that a member disabled', async () => {
+  it('are reported without a mail to owners who must not get one, and of webhooks that a member disabled', async () => {
     const unverified = await watched({ email_verified: false })
     const off = await watched({ webhook_mails: false })
     const disabled = await watched()

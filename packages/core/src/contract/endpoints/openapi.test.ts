@@ -144,6 +144,7 @@ describe('the document', () => {
       'EmailFromTemplate',
       'EmailRequest',
       'Error',
+      'ExportedMessage',
       'Invitation',
       'ListedEvent',
       'ListedTemplate',
