@@ -113,6 +113,7 @@ async function tourMessages({ idle }: WholeService, send: Send) {
   await send('messages.redact', { params: { id: String(spare.message_id) } })
   await send('messages.erase', { params: { id: String(spare.message_id) } })
   await send('messages.list', { query: { limit: '5', status: 'delivered' } })
+  await send('messages.export', { query: { limit: '5', format: 'json' } })
   const { next_after } = await send('events.list')
   await send('events.list', { query: { after: String(next_after) } })
   // The first recipient fails, so that the bulk can be sent again.
@@ -224,6 +225,7 @@ async function tourWebhooks({ idle }: WholeService, send: Send) {
   await idle()
   const params = { ...webhook, delivery_id: String(tested.delivery_id ?? idOf(tested)) }
   await send('webhooks.deliveries', { params: webhook })
+  await send('webhooks.health', { params: webhook, query: { period: '7d' } })
   await send('webhooks.delivery', { params })
   await send('webhooks.retry', { params })
   const since = new Date(Date.now() - LATER_MS).toISOString()
@@ -322,5 +324,6 @@ async function tourBilling({ signed }: WholeService, send: Send): Promise<void> 
     data: { object: { id: checkout.session_id, object: 'checkout.session' } },
   }
   await send('billing.notify', { body, headers: signed(JSON.stringify(body)) })
+  await send('billing.export', { query: { format: 'json' } })
   await send('billing.transactions', { query: { limit: '5' } })
 }

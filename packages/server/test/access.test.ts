@@ -121,6 +121,7 @@ POST   /api/v1/webhooks/:id/rotate-secret any? in old  bad    -hook -hook -hook 
 POST   /api/v1/webhooks/:id/enable   any?  in    old   bad    -hook -hook -hook in     off   odd   odd   far
 POST   /api/v1/webhooks/:id/test     any?  in    old   bad    -hook -hook -hook in     off   odd   odd   far
 POST   /api/v1/webhooks/:id/recover  any?  in    old   bad    -hook -hook -hook in     off   odd   odd   far
+GET    /api/v1/webhooks/:id/health   any?  in    old   bad    -hook -hook -hook in     off   odd   odd   far
 GET    /api/v1/webhooks/:id/deliveries any? in   old   bad    -hook -hook -hook in     off   odd   odd   far
 GET    /api/v1/webhooks/:id/deliveries/:delivery_id any? in old bad -hook -hook -hook in off odd odd far
 POST   /api/v1/webhooks/:id/deliveries/:delivery_id/retry any? in old bad -hook -hook -hook in off odd odd far

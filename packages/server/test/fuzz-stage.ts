@@ -63,6 +63,11 @@ export async function setStage(world: World): Promise<Stage> {
         template: { name: ids.templates?.lasting },
         audience: { tags: ['unused'] },
       },
+      'broadcasts.update': {
+        channel: 'sms',
+        template: { name: ids.templates?.lasting },
+        audience: { tags: ['unused'] },
+      },
       'broadcasts.preview': {
         channel: 'sms',
         template: { name: ids.templates?.lasting },

@@ -19,7 +19,7 @@ import { useWorld } from './world.ts'
  */
 const SEED = Number(process.env.SVC_FUZZ_SEED ?? 20_260_504)
 const ALL_REQUESTS = 18_000
-const REQUESTS = Number(process.env.SVC_FUZZ_OPERATIONS ?? (RUNS_ALL_CASES ? ALL_REQUESTS : 2_400))
+const REQUESTS = Number(process.env.SVC_FUZZ_OPERATIONS ?? (RUNS_ALL_CASES ? ALL_REQUESTS : 2_800))
 
 /** For a busy machine; an idle one needs a tenth. */
 const RUN_MAX_MS = 60_000 + REQUESTS * 20

@@ -292,6 +292,10 @@ export function draftsFrom(
     },
     'webhooks.list': () => ({ query: page() }),
     'webhooks.get': ({ webhooks }) => ({ id: pick(webhooks) }),
+    'webhooks.health': ({ webhooks }) => ({
+      id: pick(webhooks),
+      query: { period: pick(['24h', '7d', '30d']) },
+    }),
     'webhooks.delete': ({ webhooks }) => ({
       id: webhooks.length > 1 ? webhooks.pop() : undefined,
     }),
