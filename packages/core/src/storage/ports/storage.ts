@@ -68,7 +68,7 @@ export const READ_PLACES = {
     causes: 'replica',
     originNames: 'replica',
   },
-  ledgerOpenings: { of: 'replica' },
+  ledgerOpenings: { of: 'near' },
   lowBalances: { due: 'near' },
   purchases: {
     byId: 'near',
