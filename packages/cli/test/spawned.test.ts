@@ -48,7 +48,10 @@ function recordImports(file: string): string[] {
   return ['--import', dataUrl(register)]
 }
 
-/** Options of Node that write the required packages and the started threads to a file at the end of the process. */
+/**
+ * Options of Node that write the required packages and the started threads to a file at the end of the process. Work that is done
+ * once a second is done fifty times a second, so that the file has what it loads.
+ */
 function recordLoads(file: string): string[] {
   const preload = join(cwd, 'record-loads.cjs')
   writeFileSync(
@@ -64,6 +67,8 @@ function recordLoads(file: string): string[] {
       }
     }
     syncBuiltinESMExports()
+    const { setInterval: every } = globalThis
+    globalThis.setInterval = (call, ms, ...values) => every(call, ms === 1_000 ? 20 : ms, ...values)
     process.on('exit', () => {
       const names = Object.keys(require.cache).map((path) => /.*node_modules\\/((?:@[^/]+\\/)?[^/]+)/.exec(path)?.[1])
       const packages = [...new Set(names)]

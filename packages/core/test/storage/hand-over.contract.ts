@@ -35,7 +35,8 @@ export function handOverContract(open: OpenStorage): void {
     lane = startLane(
       {
         name: 'messages',
-        slots: 8,
+        // Room for the eight messages of a test beside a claim of the lane, which looks four times a second.
+        slots: 12,
         batch: 4,
         claim: async (limit) => {
           if (isBlind) return []

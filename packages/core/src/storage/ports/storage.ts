@@ -4,10 +4,11 @@ import type { Reads, Writes } from './stores.ts'
 export type { Reads, Writes }
 
 /**
- * Where a query of `read` runs. `near`: it finds its rows by one key, or is that of the start, and runs in the calling thread. The
- * others may take long, and an engine may run them on a reader thread, so that they delay no other request. `primary`: its answer decides
- * something (a send, a limit, a balance, a login, what is removed), so it never leaves the database that takes the writes. `replica`: its
- * answer is only shown, so a read replica may give it.
+ * Where a query of `read` runs. `near`: it finds its rows by one key, is that of the start, or finds a bounded number of due rows
+ * in their own index, as each watch does once a second; it runs in the calling thread. The others may take long, and an engine may
+ * run them on a reader thread, so that they delay no other request. `primary`: its answer decides something (a send, a limit, a
+ * balance, a login, what is removed), so it never leaves the database that takes the writes. `replica`: its answer is only shown,
+ * so a read replica may give it.
  */
 export type ReadPlace = 'near' | 'primary' | 'replica'
 
@@ -152,7 +153,7 @@ export const READ_PLACES = {
     list: 'replica',
     count: 'replica',
     due: 'primary',
-    dueFallbacks: 'primary',
+    dueFallbacks: 'near',
     naming: 'primary',
     totals: 'replica',
     countsOf: 'primary',
