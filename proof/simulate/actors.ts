@@ -10,7 +10,7 @@ import {
   untilAnswered,
 } from './client.ts'
 import { elapsedMs, later } from './clock.ts'
-import { endCode, guess, sendCodeAgain, startCode } from './codes.ts'
+import { burst, endCode, guess, sendCodeAgain, startCode } from './codes.ts'
 import { changeDomain } from './domains.ts'
 import { noteStatus } from './invariants/statuses.ts'
 import {
@@ -25,6 +25,8 @@ import {
 } from './mailings.ts'
 import {
   type Asked,
+  CALLBACK_RECEIVER,
+  createToggle,
   type Hook,
   numberOf,
   PACKAGE,
@@ -32,14 +34,18 @@ import {
   PROVIDERS,
   type ProviderName,
 } from './model.ts'
-import { write } from './outside.ts'
+import { fileOf, sendersOf, write } from './outside.ts'
 import { UNREACHABLE, visit } from './payments.ts'
+import { question, refuse } from './questions.ts'
 import { mixed } from './random.ts'
 import type { Step } from './script.ts'
 import type { Core } from './world.ts'
 
 /** The number of receivers; each may have several webhooks. */
 const RECEIVERS = 8
+
+/** No webhook is added beyond this number. */
+const HOOKS_MAX = 10
 
 type Mood = Extract<Step, { do: 'receiver' }>['mood']
 
@@ -120,13 +126,33 @@ export function perform(stage: Stage, step: Step): void {
       void oneMessage(stage, step)
       break
     case 'cancelBulk':
-      void cancelBulk(stage, step.which)
+      void cancelBulk(stage, step)
       break
     case 'stranger':
       void stranger(stage, step.which)
       break
     case 'grant':
       grant(stage, step)
+      break
+    case 'adjust':
+      adjust(stage, step)
+      break
+    case 'forget':
+      void forget(stage, step)
+      break
+    case 'look':
+      void question(stage, step)
+      break
+    case 'wrong':
+      void refuse(stage, step)
+      break
+    case 'burst':
+      grant(stage, { ...step, do: 'grant', credits: 30, copies: 1, expires_s: 0 })
+      void burst(stage, step)
+      break
+    case 'restart':
+      world.trace('the service is stopped')
+      world.stop(step)
       break
     case 'buy':
       for (let copy = 0; copy < step.copies; copy++) void buy(stage, step, copy)
@@ -169,7 +195,7 @@ export function perform(stage: Stage, step: Step): void {
       world.trace(`provider ${nameOf(step.which)} is ${step.mood}`)
       break
     case 'receiver':
-      changeReceiver(stage, 1 + (step.which % RECEIVERS), step.mood)
+      changeReceiver(stage, 1 + (step.which % CALLBACK_RECEIVER), step.mood)
       break
     case 'kill':
       world.trace('killed')
@@ -219,7 +245,18 @@ function send(stage: Stage, step: Doing<'send'>): void {
   const { channel, fate } = step
   const isLimited = !step.isTest && fate % 6 === 5
   const message = { channel, to: recipientOf(channel, fate), content: CONTENTS[channel] }
-  sendCopies(stage, { ...step, isLimited }, message)
+  sendCopies(stage, { ...step, isLimited, callback: callbackOf(step) }, message)
+}
+
+/** Some clients name an address for the statuses of their message. */
+function callbackOf({ isTest, fate }: { isTest: boolean; fate: number }): Asked['callback'] {
+  if (isTest || fate % 7 !== 2) return undefined
+  const url = `http://10.0.0.${CALLBACK_RECEIVER}/status?fate=${fate}`
+  return {
+    url,
+    ...(fate % 2 === 0 && { method: 'GET' as const }),
+    ...(fate % 3 === 0 && { events: ['message.delivered'] as const }),
+  }
 }
 
 /** The service holds the price of one, two and three minutes for these. */
@@ -231,7 +268,8 @@ const CALLS: Readonly<Record<Doing<'call'>['minutes'], object>> = {
 
 function call(stage: Stage, step: Doing<'call'>): void {
   const content = CALLS[step.minutes]
-  sendCopies(stage, step, { channel: 'voice', to: numberOf(step.fate), content })
+  const message = { channel: 'voice', to: numberOf(step.fate), content }
+  sendCopies(stage, { ...step, callback: callbackOf(step) }, message)
 }
 
 function text(stage: Stage, step: Doing<'text'>): void {
@@ -253,15 +291,28 @@ function mail(stage: Stage, step: Doing<'mail'>): void {
     text: 'It is ready. '.repeat(people.length > 1 ? 100 : 1),
     cc: addresses.slice(to.length, to.length + cc),
     bcc: addresses.slice(to.length + cc),
+    // By HTTP, the server keeps long texts in files, which takes time of the machine.
+    ...(fate % 3 === 0 && stage.world.door === null && { attachments: filesOf(fate) }),
     ...(domain && { from_address: `shop@${domain.name}` }),
   }
   sendCopies(stage, step, { channel: 'email', to, content })
+}
+
+/** One or two files. The service keeps them apart from the mail, and a large one in several pieces. */
+function filesOf(fate: number): { filename: string; content: string }[] {
+  const sizes = fate % 6 === 0 ? [200, 3_000] : [fate % 12 === 3 ? 700_000 : 40_000]
+  return sizes.map((size) => {
+    const filename = `f${size}-${fate}.txt`
+    return { filename, content: fileOf(filename).toString('base64') }
+  })
 }
 
 function bulk(stage: Stage, step: Doing<'bulk'>): void {
   const recipients = Array.from({ length: step.size }, (_, i) =>
     recipientOf('sms', mixed(step.fate, i) % 2_000_000),
   )
+  // The last ones are no numbers, and are rejected.
+  if (step.fate % 4 === 0) recipients.push('0700 000 009', `(${recipients[0]}, office)`)
   const body = {
     channel: 'sms',
     content: CONTENTS.sms,
@@ -385,16 +436,40 @@ async function oneMessage(
   }
 }
 
-async function cancelBulk(stage: Stage, which: number): Promise<void> {
-  const bulks = stage.model.asked.filter(({ kind, answer }) => kind === 'bulk' && answer !== null)
-  const found = bulks[which % bulks.length]
-  const place = stage.model.places[found?.place ?? -1]
+/** An owner erases a message, or its content, also one about which reports still come. */
+async function forget(stage: Stage, { which, how }: Doing<'forget'>): Promise<void> {
+  const { world } = stage
+  const all = known(stage)
+  const found = all[all.length - 1 - (which % Math.min(all.length, 30))]
+  const place = stage.model.places[found?.asked.place ?? -1]
+  if (!found || !place) return
+  const at = `${how} ${world.nameOf('m', found.id)}`
+  const answer = await ask(stage, at, (core) => core.messages[how](place.id, found.id))
+  if (answer && 'value' in answer) world.trace(`${at}: done`)
+}
+
+/** A client cancels, pauses or continues a bulk. Kept scripts are older than `how`. */
+async function cancelBulk(
+  stage: Stage,
+  { which, how = 'cancel' }: Doing<'cancelBulk'>,
+): Promise<void> {
+  const { world, model } = stage
+  const made = model.asked.filter(({ kind, answer }) => kind === 'bulk' && answer !== null)
+  const found = made[made.length - 1 - (which % Math.min(made.length, 4))]
+  const place = model.places[found?.place ?? -1]
   if (!found || !place) return
   const { bulk_id } = JSON.parse(found.answer ?? '{}') as { bulk_id: string }
-  const answer = await ask(stage, 'cancel a bulk', (core) =>
-    core.messages.bulks.cancel(place.id, bulk_id),
+  const known = model.bulkPauses.get(bulk_id) ?? { toggle: createToggle(), since_ms: 0 }
+  model.bulkPauses.set(bulk_id, known)
+  known.toggle.begin()
+  const at = `${how} ${world.nameOf('k', bulk_id)}`
+  const answer = await ask<unknown>(stage, at, ({ messages }) =>
+    messages.bulks[how](place.id, bulk_id),
   )
-  if (answer && 'value' in answer) stage.world.trace(`bulk canceled: ${answer.value.canceled}`)
+  const isPaused = answer !== null && 'value' in answer && how === 'pause'
+  known.toggle.end(isPaused ? 'yes' : 'unknown')
+  known.since_ms = elapsedMs()
+  if (answer && 'value' in answer) world.trace(`${at}: done`)
 }
 
 /** A client asks for a message of another workspace. */
@@ -440,18 +515,37 @@ function grant(stage: Stage, step: Doing<'grant'>): void {
   const id = `01940000-0000-7000-8000-${String(model.grants.length).padStart(12, '0')}`
   const one = { place: step.workspace, id, credits: step.credits, isAnswered: false }
   model.grants.push(one)
+  // Kept scripts are older than this field.
+  const { expires_s = 0 } = step
+  const expires_at = expires_s > 0 && { expires_at: new Date(Date.now() + expires_s * 1000) }
   const give = async (): Promise<void> => {
     const answer = await untilAnswered(stage, `grant ${step.credits}`, (core) =>
       core.credits.grant(place.id, {
         amount: (step.credits * 1_000_000) as never,
         id,
         actor: 'operator',
+        ...expires_at,
       }),
     )
     if ('value' in answer) one.isAnswered = true
   }
   void give()
   for (let copy = 1; copy < step.copies; copy++) later(() => void give(), copy * GRANT_AGAIN_MS)
+}
+
+/** An operator corrects a balance, and repeats it. */
+function adjust(stage: Stage, { workspace, credits, copies }: Doing<'adjust'>): void {
+  const { model } = stage
+  const place = model.places[workspace]
+  if (!place || credits === 0) return
+  model.adjusted += 1
+  const id = `01940000-0000-7000-8001-${String(model.adjusted).padStart(12, '0')}`
+  const amount = (credits * 1_000_000) as never
+  const give = () =>
+    untilAnswered(stage, `adjust ${credits}`, (core) =>
+      core.credits.adjust(place.id, { amount, id, actor: 'operator', reason: 'simulated' }),
+    )
+  for (let copy = 0; copy < copies; copy++) later(() => void give(), copy * GRANT_AGAIN_MS)
 }
 
 /** An operator repeats a grant after this time. */
@@ -514,7 +608,7 @@ function reached({ database }: Stage, which: number) {
   const rows = database()
     .prepare(
       `select id, workspace_id, channel, recipient as address from messages
-       where livemode = 1 and accepted = 1 and erased_at is null and channel in ('sms', 'whatsapp') and bulk_id is null
+       where livemode = 1 and accepted = 1 and erased_at is null and channel in ('sms', 'whatsapp') and bulk_id is null and provider <> 'spare'
        and api_key_id is not null
        and exists (select 1 from message_attempts a where a.message_id = messages.id and a.outcome = 'accepted') order by id desc limit 30`,
     )
@@ -580,14 +674,16 @@ async function terms(stage: Stage, { workspace, change }: Doing<'terms'>): Promi
     unfreeze: { status: 'active' },
     limit: { daily_limit: DAILY_LIMIT },
     free: { daily_limit: null },
+    low: { low_balance: 50_000_000 },
   } as const
   const isOn = change === 'freeze' || change === 'limit'
+  const isOther = change === 'low'
   const toggle = change === 'freeze' || change === 'unfreeze' ? place.frozen : place.limit
-  toggle.begin()
+  if (!isOther) toggle.begin()
   const answer = await untilAnswered(stage, change, (core) =>
     core.credits.setTerms(place.id, changes[change] as never),
   )
-  toggle.end('code' in answer ? 'unknown' : isOn ? 'yes' : 'no')
+  if (!isOther) toggle.end('code' in answer ? 'unknown' : isOn ? 'yes' : 'no')
   world.trace(`${change} of ${workspace}`)
 }
 
@@ -610,7 +706,11 @@ async function pauseOne(stage: Stage, which: number, isPaused: boolean): Promise
   const what = `${isPaused ? 'pause' : 'resume'} ${name}`
   const answer = await untilAnswered(stage, what, async (core) => {
     if (isPaused) await core.providers.pause(name, { reason: 'simulated' })
-    else await core.providers.resume(name)
+    else {
+      await core.providers.resume(name)
+      // It may have paused its sender on its own.
+      for (const sender of sendersOf(name)) await core.providers.resume(name, { sender })
+    }
   })
   world.trace(`${name} ${isPaused ? 'paused' : 'resumed'}`)
   toggle.end('code' in answer ? 'unknown' : isPaused ? 'yes' : 'no')
@@ -621,17 +721,16 @@ const MODES = ['all', 'live', 'test', 'all'] as const
 async function addHook(stage: Stage, { workspace, kind }: Doing<'webhook'>): Promise<void> {
   const { world, model } = stage
   const place = model.places[workspace]
-  if (!place || model.hooks.length > RECEIVERS) return
+  if (!place || model.hooks.length > HOOKS_MAX) return
   const receiver = 1 + (model.hooks.length % RECEIVERS)
   const mode = MODES[kind] ?? 'all'
-  // Its events are those of e-mails only.
-  const isForeign = kind === 3
+  const form = kind === 3 ? 'resend' : 'svc'
   const answer = await ask(stage, 'new webhook', (core) =>
     core.webhooks.create(place.id, {
       url: `http://10.0.0.${receiver}/hook`,
       mode,
       events: ['*'],
-      ...(isForeign && { format: 'resend' as const }),
+      format: form,
     }),
   )
   if (answer === null) model.hasUnknownHooks = true
@@ -645,7 +744,7 @@ async function addHook(stage: Stage, { workspace, kind }: Doing<'webhook'>): Pro
     secrets: new Set([secret]),
     hasUnknownSecret: false,
     off_since_ms: null,
-    isForeign,
+    form,
     isWhole: false,
   })
   world.trace(`webhook ${world.nameOf('w', id)} of ${workspace} to ${receiver}`)
@@ -657,6 +756,9 @@ async function changeHook(stage: Stage, { which, how }: Doing<'change'>): Promis
   const place = model.places[hook.place]
   if (!place) return
   const at = world.nameOf('w', hook.id)
+  if (how === 'test' || how === 'retry' || how === 'recover') {
+    return askForDeliveries(stage, { hook, how })
+  }
   if (how === 'enable') hook.off_since_ms = null
   if (how === 'disable' || how === 'delete') hook.isWhole = false
   const answer = await ask(stage, `${how} ${at}`, async (core) => {
@@ -671,6 +773,31 @@ async function changeHook(stage: Stage, { which, how }: Doing<'change'>): Promis
   world.trace(`${how} ${at}`)
   if (how === 'rotate') hook.secrets.add(answer.value)
   if (how === 'disable' || how === 'delete') hook.off_since_ms = elapsedMs()
+}
+
+/** An owner wants a delivery for a test, or those that failed again. */
+async function askForDeliveries(
+  stage: Stage,
+  { hook, how }: { hook: Hook; how: 'test' | 'retry' | 'recover' },
+): Promise<void> {
+  const { world, model, database } = stage
+  const place = model.places[hook.place]
+  if (!place || !world.core) return
+  const failed = database()
+    .prepare(
+      "select id from deliveries where webhook_id = ? and status = 'failed' order by id desc",
+    )
+    .pluck()
+    .get(hook.id) as string | undefined
+  const at = `${how} ${world.nameOf('w', hook.id)}`
+  hook.wasAskedAgain ||= how !== 'test'
+  const since = new Date(Date.now() - 600_000).toISOString()
+  const answer = await ask<unknown>(stage, at, ({ webhooks }) => {
+    if (how === 'test') return webhooks.test(place.id, hook.id)
+    if (how === 'recover') return webhooks.recover(place.id, hook.id, { since } as never)
+    return webhooks.retry(place.id, hook.id, failed ?? place.id)
+  })
+  world.trace(`${at}: ${answer && 'code' in answer ? answer.code : answer !== null}`)
 }
 
 /** Replaces the key of a workspace, and checks that the old key is refused at once. */

@@ -5,6 +5,13 @@ import { type Asked, addressesOf, type Model, type Place } from './model.ts'
 import { optOutOf } from './outside.ts'
 import { type Connection, type Core, UNANSWERED, type World } from './world.ts'
 
+const { decodedOf } = await import('../../packages/core/src/core.ts')
+const { apiFor } = await import('../../packages/core/src/contract/api.ts')
+const { decode } = await import('../../packages/core/src/contract/endpoints/decode.ts')
+
+/** A request to send, as the doors in the forms of other vendors decode it. */
+const { body: SEND } = apiFor({ voice: true }).messages.send
+
 /** How long a client waits before it repeats a request; the wait doubles. */
 const REPEAT_MS = 700
 const REPEAT_MAX_MS = 10_000
@@ -52,7 +59,8 @@ export async function ask<T>(
     }
     const { code, message, isHidden } = error as Error & { code?: string; isHidden?: true }
     world.trace(`${what}: error ${code ?? message}`)
-    const isExplained = isHidden && isFaulted(world, elapsedMs() - HIDDEN_MS, elapsedMs())
+    const isExplained =
+      world.isStopping || (isHidden && isFaulted(world, elapsedMs() - HIDDEN_MS, elapsedMs()))
     if (code !== 'SQLITE_FULL' && !isExplained) {
       world.violate('no error without a fault', `${what}: ${code ?? ''} ${(error as Error).stack}`)
     }
@@ -92,6 +100,7 @@ export function sendCopies(
     isTest: boolean
     isKeyed: boolean
     isLimited?: boolean
+    callback?: Asked['callback']
     copies: number
     delay_s: number
     expires_s: number
@@ -125,7 +134,14 @@ export function newAsked(
     isTest,
     isKeyed,
     isLimited = false,
-  }: { workspace: number; isTest: boolean; isKeyed: boolean; isLimited?: boolean },
+    callback,
+  }: {
+    workspace: number
+    isTest: boolean
+    isKeyed: boolean
+    isLimited?: boolean
+    callback?: Asked['callback']
+  },
   kind: Asked['kind'],
   body: unknown,
 ): Asked {
@@ -136,6 +152,7 @@ export function newAsked(
     kind,
     key: isKeyed ? `key-${model.asked.length}` : undefined,
     body,
+    callback,
     answer: null,
     ids: [],
     refusals: [],
@@ -146,8 +163,8 @@ export function newAsked(
 }
 
 /** The API key of a request. */
-const keyOf = ({ key, test_key, limited_key }: Place, { isTest, isLimited }: Asked): string =>
-  isTest ? test_key : isLimited ? limited_key : key
+const keyOf = (place: Place, { isTest, isLimited, callback }: Asked): string =>
+  isTest ? place.test_key : callback ? place.signing_key : isLimited ? place.limited_key : place.key
 
 /** A request whose key was revoked, or that came while the service was busy, does not reach the stored answer. */
 const MAY_FOLLOW: ReadonlySet<string> = new Set(['unauthorized', 'rate_limit_exceeded'])
@@ -170,12 +187,18 @@ export async function post(stage: Stage, asked: Asked): Promise<void> {
     const wasUsable = domain?.usable.state
     const answer = await ask(stage, what, async (core) => {
       const options = { idempotency_key: asked.key }
-      if (world.door && asked.kind !== 'code') {
+      const { callback: status_callback } = asked
+      if (world.door && asked.kind !== 'code' && !status_callback) {
         const { body } = asked
         const request = { key: keyOf(place, asked), body, ...options }
         return world.door.call<object>('POST', asked.kind, request)
       }
       const identity = await identityOf(core, keyOf(place, asked))
+      if (status_callback) {
+        // The doors in the forms of other vendors pass it with a decoded request.
+        const request = decode(SEND, asked.body)
+        return decodedOf(core).messages.send(identity, request, { ...options, status_callback })
+      }
       if (asked.kind === 'send') {
         return core.messages.send(identity, asked.body as never, options)
       }

@@ -5,9 +5,9 @@ import FakeTimers from '@sinonjs/fake-timers'
 
 // Import this module before the core: modules of Node keep the functions that they have when they are loaded.
 
-/** The time at which the database was made, and at which a seed starts: some seeds see midnight. */
-export const START_MS = Date.parse('2026-05-04T09:00:00.000Z')
-export const EVENING_MS = Date.parse('2026-05-04T23:59:50.000Z')
+/** The time at which the database was made, and at which a seed starts: some seeds see midnight, and an hour later the clocks of Europe are set back. */
+export const START_MS = Date.parse('2026-10-24T09:00:00.000Z')
+export const EVENING_MS = Date.parse('2026-10-24T23:59:50.000Z')
 const UPTIME_S = 100_000
 
 const setRealImmediate = globalThis.setImmediate

@@ -1,4 +1,4 @@
-import { ask, identityOf, newAsked, post, type Stage } from './client.ts'
+import { ask, identityOf, newAsked, pause, post, type Stage, untilAnswered } from './client.ts'
 import { later } from './clock.ts'
 import { numberOf, type Verification } from './model.ts'
 import type { Step } from './script.ts'
@@ -47,6 +47,53 @@ export function startCode(stage: Stage, step: Doing<'code'>): void {
     if (!asked) return
     if (!isSame) stage.model.asked.push(asked)
     void post(stage, asked)
+  }
+}
+
+/** The countries of attacks: numbers that no other client uses. */
+const ATTACKED = ['+49151', '+4479'] as const
+
+/** More messages than a country gets without an approval. */
+const BURST = 54
+
+/** Many people ask for codes and give none. An operator may allow the codes of the country. */
+export async function burst(stage: Stage, step: Doing<'burst'>): Promise<void> {
+  const { world, model } = stage
+  const { workspace, country, how } = step
+  const place = model.places[workspace]
+  if (!place) return
+  if (how === 'allow') {
+    const answer = await untilAnswered(stage, 'allow a country', ({ verifications }) =>
+      verifications.allow(place.id, COUNTRIES[country] ?? 'DE', 1),
+    )
+    return world.trace(`a country is allowed: ${'value' in answer}`)
+  }
+  const options = { workspace, isTest: false, isKeyed: false }
+  model.open += 1
+  for (let n = 0; n < BURST; n++) {
+    model.numbers += 1
+    const to = `${ATTACKED[country]}${String(10_000_000 + model.numbers)}`
+    const asked = newAsked(stage, options, 'code', { to, channel: CHANNELS[country] })
+    model.asked.push(asked)
+    void post(stage, asked)
+    // The clients of an attack do not all ask in one moment.
+    if (n % 8 === 7) await pause(0)
+  }
+  model.open -= 1
+}
+
+const COUNTRIES = ['DE', 'GB'] as const
+const CHANNELS = ['whatsapp', 'sms'] as const
+
+/** One person asks for a code as soon as it is allowed, and more often than an address gets one. */
+export async function askAgainAndAgain(stage: Stage, sleep: (ms: number) => Promise<void>) {
+  const to = '+33612000000'
+  const options = { workspace: 0, isTest: false, isKeyed: false }
+  for (let time = 0; time < 7; time++) {
+    const asked = newAsked(stage, options, 'code', { to, channel: 'whatsapp', expires_in: 3_600 })
+    stage.model.asked.push(asked)
+    void post(stage, asked)
+    await sleep(Math.min(30_000 * 2 ** time, 600_000) + 1_000)
   }
 }
 

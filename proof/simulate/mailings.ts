@@ -8,16 +8,22 @@ import type { Core } from './world.ts'
 
 type Doing<K extends Step['do']> = Extract<Step, { do: K }>
 
-/** The zones of contacts, without daylight saving time, and how far their clocks are ahead of UTC. */
-export const ZONES = { 'Asia/Kathmandu': 345, 'Pacific/Honolulu': -600, 'Etc/UTC': 0 } as const
-const ZONE_NAMES = Object.keys(ZONES) as (keyof typeof ZONES)[]
+/** The zones of contacts. The clocks of one are set back in the night of some seeds. */
+const ZONES = ['Asia/Kathmandu', 'Pacific/Honolulu', 'Etc/UTC', 'Europe/Berlin'] as const
+
+/** How far the clocks of a zone are ahead of UTC at an instant, in minutes. */
+export function offsetMin(zone: string, at_ms: number): number {
+  const format = new Intl.DateTimeFormat('en', { timeZone: zone, timeZoneName: 'longOffset' })
+  const [, sign, hours, minutes] = /GMT([+-])(\d\d):(\d\d)/.exec(format.format(at_ms)) ?? []
+  return sign === undefined ? 0 : Number(`${sign}1`) * (Number(hours) * 60 + Number(minutes))
+}
 
 const CONTACTS = 14
 
 /** The contacts of a workspace. Some have no number or no e-mail address, and some a zone. */
 const contactOf = (place: number, i: number) => {
   const fate = mixed(place, i, 77) % 2_000_000
-  const zone = ZONE_NAMES[i % 5]
+  const zone = ZONES[i % 5]
   return {
     name: `N${i}`,
     ...(i % 6 !== 5 && { phone: numberOf(fate) }),
@@ -108,7 +114,7 @@ export async function prepareMailings(
   const made: Contact[] = []
   for (let i = 0; i < CONTACTS; i++) {
     const { phone, email, id: contact_id } = await contacts.create(id, contactOf(place, i) as never)
-    const zone = ZONE_NAMES[i % 5] ?? null
+    const zone = ZONES[i % 5] ?? null
     made.push({ id: contact_id, place, phone, email, zone })
   }
   // Loads what the zones of numbers need, which takes time of the machine.
@@ -116,7 +122,7 @@ export async function prepareMailings(
     channel: 'sms',
     template: { name: 'news' },
     audience: {},
-    scheduled_at: '2026-06-01T09:00:00.000Z',
+    scheduled_at: '2026-11-01T09:00:00.000Z',
     time_zone: 'recipient',
     draft: false,
   } as never)
@@ -280,7 +286,7 @@ export async function steer(stage: Stage, { which, how }: Doing<'steer'>): Promi
   }
 }
 
-/** At the end, clients continue the broadcasts that they paused: their messages wait for nothing else. */
+/** At the end, clients continue the broadcasts and bulks that they paused: their messages wait for nothing else. */
 export async function continuePaused(stage: Stage): Promise<void> {
   const { world, model } = stage
   for (const one of model.broadcasts.made) {
@@ -297,7 +303,22 @@ export async function continuePaused(stage: Stage): Promise<void> {
     })
     one.paused.end('unknown')
   }
+  for (const [bulk_id, { toggle }] of model.bulkPauses) {
+    const made = model.asked.find(({ answer }) => answer?.includes(bulk_id))
+    const place = model.places[made?.place ?? -1]
+    if (!place) continue
+    toggle.begin()
+    await untilAnswered(stage, `continue ${world.nameOf('k', bulk_id)}`, ({ messages }) =>
+      messages.bulks.resume(place.id, bulk_id),
+    )
+    toggle.end('unknown')
+  }
 }
+
+const WEEKDAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
+
+/** The day of the week of a day since 1970, which began with a Thursday. */
+export const weekdayOf = (day: number) => WEEKDAYS[(day + 3) % 7] ?? 'mon'
 
 const clockOf = (minute: number): string => {
   const [hours, rest] = [Math.floor(minute / 60), minute % 60]
@@ -309,12 +330,14 @@ export async function setQuiet(stage: Stage, step: Doing<'quiet'>): Promise<void
   const { world, model } = stage
   const place = model.places[step.workspace]
   if (!place) return
-  const now = Math.floor(Date.now() / 60_000) + ZONES[step.zone]
+  const now = Math.floor(Date.now() / 60_000) + offsetMin(step.zone, Date.now())
   const start = (now + step.from_min + 1_440) % 1_440
+  // Some begin on this day of the week only.
+  const days = step.length_min === 62 && { days: [weekdayOf(Math.floor(now / 1_440))] }
   const end = (start + step.length_min) % 1_440
   const hours = step.isOff
     ? null
-    : [{ category: step.category, start: clockOf(start), end: clockOf(end) }]
+    : [{ category: step.category, start: clockOf(start), end: clockOf(end), ...days }]
   const change = { asked_ms: Date.now(), answered_ms: null as number | null, hours }
   model.quiet[step.workspace]?.push(change)
   const answer = await ask(stage, 'quiet hours', (core) =>

@@ -4,18 +4,34 @@ import type {
   Receipt,
   RecipientOutcome,
 } from '../../packages/core/src/contract/outside/provider.ts'
+import { mixed } from './random.ts'
 
-/** `plain` recognises no repetition and cannot be asked; `asked` and `called` have a look-up; `once` recognises repetitions. */
+/**
+ * `plain` recognises no repetition and cannot be asked; `asked` and `called` have a look-up; `once` recognises repetitions. `spare` gets
+ * what `plain` does not take, sends a text in parts, and reports each part by an id of its own.
+ */
 export const PROVIDERS = [
   { name: 'plain', channel: 'sms' },
   { name: 'asked', channel: 'whatsapp' },
   { name: 'once', channel: 'email' },
   { name: 'called', channel: 'voice' },
+  { name: 'spare', channel: 'sms' },
 ] as const
 
 export type ProviderName = (typeof PROVIDERS)[number]['name']
 
 export const hasLookup = (name: ProviderName): boolean => name === 'asked' || name === 'called'
+
+/** In some seeds, these have a number of connections. */
+const MAY_BE_LIMITED: readonly ProviderName[] = ['plain', 'spare', 'once', 'asked']
+const CONNECTIONS = [1, 2, 5, 40, 40]
+
+/** The connections of a provider in a seed; null: any number. */
+export function connectionsOf(seed: number, name: ProviderName): number | null {
+  const place = MAY_BE_LIMITED.indexOf(name)
+  if (place === -1 || mixed(seed, 16, place) % 2 === 1) return null
+  return CONNECTIONS[mixed(seed, 17, place) % CONNECTIONS.length] ?? null
+}
 
 /** The number of a person with this fate. */
 export const numberOf = (fate: number): string => `+1415${2_000_000 + (fate % 7_999_999)}`
@@ -57,6 +73,9 @@ export interface Place {
   test_key: string
   /** A live key with a daily limit. */
   limited_key: string
+  /** A live key that signs requests in the form of Twilio. */
+  signing_key: string
+  signing_key_id: string
 }
 
 export interface Hook {
@@ -69,8 +88,10 @@ export interface Hook {
   hasUnknownSecret: boolean
   /** Since when, in elapsed milliseconds, the webhook is certainly disabled or deleted; null: it may be active. */
   off_since_ms: number | null
-  /** Whether its requests have the form of Resend. */
-  isForeign?: boolean
+  /** The form of its requests. Those of others have the events of some channels only. */
+  form: 'svc' | 'resend' | 'twilio'
+  /** Whether its owner asked for deliveries again, which are made at once. */
+  wasAskedAgain?: boolean
   /** Whether it was active and subscribed for the whole seed, as far as its owner knows. */
   isWhole: boolean
 }
@@ -87,9 +108,20 @@ export interface Domain {
   isLost: boolean
 }
 
+/** The receiver of the status callbacks, which clients name in their sends. */
+export const CALLBACK_RECEIVER = 9
+
+/** The channels whose events a webhook gets. */
+export const CHANNELS_OF: Readonly<Record<Hook['form'], readonly string[]>> = {
+  svc: ['sms', 'whatsapp', 'email', 'voice'],
+  resend: ['email'],
+  twilio: ['sms', 'whatsapp'],
+}
+
 /** One request that a receiver got. */
 export interface Post {
   receiver: number
+  url: string
   at_ms: number
   headers: Record<string, string>
   body: string
@@ -106,6 +138,12 @@ export interface Carried {
   /** Whether the last call ended so that the service may send the message again. */
   mayRepeat: boolean
   status: Receipt['status']
+  /** Whether a call was written that may still arrive. */
+  mayArrive: boolean
+  /** The provider that sent a part, which alone may send the rest. */
+  part_of: ProviderName | null
+  /** The number of look-ups after which the provider wanted another one. */
+  follows: number
   /** The durations of a call that the provider reported, in the order of their first reports. */
   durations: number[]
   /** Whether a report of a duration was acknowledged. */
@@ -135,6 +173,8 @@ export interface Asked {
   kind: 'send' | 'bulk' | 'code'
   key: string | undefined
   body: unknown
+  /** Where the statuses of the message are reported; only with `send`. */
+  callback?: { url: string; method?: 'GET'; events?: readonly ['message.delivered'] } | undefined
   /** The bytes of the first answer. */
   answer: string | null
   ids: string[]
@@ -208,7 +248,9 @@ export interface Mailing {
 export interface QuietChange {
   asked_ms: number
   answered_ms: number | null
-  hours: readonly { category: string; start: string; end: string }[] | null
+  hours:
+    | readonly { category: string; start: string; end: string; days?: readonly string[] }[]
+    | null
 }
 
 /** What a client knows of a one-time code. */
@@ -252,10 +294,14 @@ export function createModel(
     hooks: hooks.map((hook) => ({ ...hook, secrets: new Set(hook.secrets) })),
     asked: [] as Asked[],
     verifications: new Map<string, Verification>(),
+    /** How many numbers of attacked countries were used. */
+    numbers: 0,
     contacts: [...contacts],
     /** The versions of templates by workspace, name and number, each with the number in its texts; `marks`: how many were made. */
     published: new Map<string, number>(),
     marks: 0,
+    /** By the bulk. `since_ms`: when the state was last known to begin. */
+    bulkPauses: new Map<string, { toggle: Toggle; since_ms: number }>(),
     broadcasts: { asked: 0, made: [] as Mailing[], lost: places.map(() => 0) },
     /** By place. */
     quiet: places.map((): QuietChange[] => []),
@@ -264,6 +310,8 @@ export function createModel(
     /** The codes that people read, by message. */
     codes: new Map<string, string>(),
     grants: [] as { place: number; id: string; credits: number; isAnswered: boolean }[],
+    /** The number of adjustments. */
+    adjusted: 0,
     statuses: new Map<string, { status: string; isRefunded: boolean }>(),
     /** The acknowledged receipts of each message. */
     receipts: new Map<string, string[]>(),
@@ -282,6 +330,8 @@ export function createModel(
     /** By place, channel and address. `since_ms`: when the state was last known to begin. */
     optOuts: new Map<string, { toggle: Toggle; since_ms: number }>(),
     written: [] as Written[],
+    /** The number of answers of receivers that have replies to what people wrote, by place. */
+    replies: places.map(() => 0),
     /** The addresses whose erasure was asked for. */
     erasing: new Set<string>(),
     /** The messages that an erasure found ended, with their address. */

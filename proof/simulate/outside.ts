@@ -6,6 +6,7 @@ import type {
   RecipientOutcome,
   Report,
   SendJob,
+  Sink,
 } from '../../packages/core/src/contract/outside/provider.ts'
 import { elapsedMs, isWaking, later, running } from './clock.ts'
 import { checkCall } from './invariants/attempts.ts'
@@ -13,6 +14,7 @@ import { checkRequest } from './invariants/deliveries.ts'
 import {
   type Call,
   type Carried,
+  connectionsOf,
   createToggle,
   hasLookup,
   type Model,
@@ -23,6 +25,10 @@ import {
 } from './model.ts'
 import { mixed } from './random.ts'
 import { type Connection, type Network, UNANSWERED, type World } from './world.ts'
+
+const { readVerbs } = await import('../../packages/core/src/twiml/send-replies.ts')
+// Loads the parser of TwiML, which the service loads for the first reply: this takes time of the machine.
+await readVerbs('<Response/>')
 
 const { defineProvider } = await import(
   '../../packages/core/src/providers/defined/define-provider.ts'
@@ -44,19 +50,39 @@ export function setOutside(next: Outside): void {
 /** The number of the service, to which people answer. */
 const SENDER = '+15550000000'
 
-export const providers = PROVIDERS.map(({ name, channel }) =>
+/** The sinks of the running process, by provider. */
+const sinks = new Map<ProviderName, { process: number; sink: Sink }>()
+
+const providers = PROVIDERS.map(({ name, channel }) =>
   defineProvider({
     name,
     traits: {
       channels: [channel],
       idempotent: name === 'once',
       several_recipients: channel === 'email',
+      ...(name === 'spare' && { messages_per_second: 10 }),
       ...(channel !== 'email' && { senders: { [channel]: [SENDER] } }),
     },
-    send: (jobs) => {
+    send: (jobs, { note_call }) => {
       const batch: Call[] = []
-      return jobs.map((job) => carry(name, job, batch))
+      return jobs.map(async (job) => {
+        const began_ms = elapsedMs()
+        const outcome = await carry(name, job, batch)
+        note_call?.(elapsedMs() - began_ms)
+        return outcome
+      })
     },
+    // Its reports come on a connection that it keeps.
+    ...(name === 'called' && {
+      listen: (sink: Sink) => {
+        sinks.set(name, { process: running.process, sink })
+        return {
+          states: () => [{ name: 'line', state: 'up' as const, detail: '' }],
+          close: async () => void sinks.delete(name),
+        }
+      },
+    }),
+    check: () => (outside.model.moods[name] === 'down' ? 'It is down' : null),
     ...(hasLookup(name) && { lookup: (jobs) => jobs.map((job) => lookUp(name, job)) }),
     readCallback: ({ body }) => ({
       type: 'read',
@@ -64,6 +90,22 @@ export const providers = PROVIDERS.map(({ name, channel }) =>
     }),
   }),
 )
+
+/** The senders of a provider. */
+export const sendersOf = (name: ProviderName): string[] => (name === 'once' ? [] : [SENDER])
+
+const MARK = Symbol.for('svc.provider')
+
+/** The providers of a seed. */
+export const providersOf = (seed: number) =>
+  providers.map((provider) => {
+    const connections = connectionsOf(seed, provider.name as ProviderName)
+    // In some seeds, the provider of e-mails signs them with the keys of domains.
+    const signs = provider.name === 'once' && mixed(seed, 18) % 2 === 0
+    if (connections === null && !signs) return provider
+    const traits = { ...provider.traits, signs, ...(connections !== null && { connections }) }
+    return Object.defineProperty({ ...provider, traits }, MARK, { value: true })
+  })
 
 /** What was sent to a suspended machine is sent again within this time after it woke up. */
 const SENT_AGAIN_MS = 12_000
@@ -103,6 +145,9 @@ function carriedOf(id: string): Carried {
     copies: 0,
     mayRepeat: true,
     status: 'sent',
+    mayArrive: false,
+    part_of: null,
+    follows: 0,
     durations: [],
     isEnded: false,
     people: new Map(),
@@ -142,6 +187,22 @@ function assertMaySendFrom({ workspace_id, message_id, content }: SendJob): void
   world.violate('only a verified domain is used', at)
 }
 
+/** A message of a bulk that was claimed before the pause is sent within this time. */
+const CLAIMED_MS = 15_000
+
+function assertNotPaused({ workspace_id, message_id }: SendJob): void {
+  const { world, model, database } = outside
+  if (model.bulkPauses.size === 0) return
+  const find = database()
+    .prepare('select bulk_id from messages where workspace_id = ? and id = ?')
+    .pluck()
+  const paused = model.bulkPauses.get((find.get(workspace_id, message_id) as string | null) ?? '')
+  if (paused?.toggle.state !== 'yes') return
+  const { since_ms } = paused
+  if (elapsedMs() < since_ms + CLAIMED_MS || model.sleeps.some((at) => at >= since_ms)) return
+  world.violate('a paused bulk sends nothing', `${world.nameOf('m', message_id)} was sent`)
+}
+
 /** A message from a template has the text of its version, with all values. */
 function assertVersion({ workspace_id, message_id, content }: SendJob): void {
   const { world, model, database } = outside
@@ -166,12 +227,18 @@ function carry(name: ProviderName, job: SendJob, batch: Call[]): Promise<Outcome
   const due = dueOf(job)
   for (const address of job.recipients ? due : [job.recipient]) assertMayReach(job, address)
   assertMaySendFrom(job)
+  assertNotPaused(job)
   assertVersion(job)
   const one = carriedOf(id)
   checkCall({ world, model, database: database() }, name, job, one)
   if (!one.mayRepeat && name !== 'once') {
     world.violate('an unknown outcome is not repeated', `${name}: ${world.nameOf('m', id)}`)
   }
+  if (one.part_of !== null && one.part_of !== name) {
+    const at = `${world.nameOf('m', id)} by ${name}, after a part by ${one.part_of}`
+    world.violate('a message that was sent in part stays with its provider', at)
+  }
+  assertFiles(job)
   one.calls += 1
   const { attempt } = job
   const fate = fateOfJob(job)
@@ -212,7 +279,8 @@ function carry(name: ProviderName, job: SendJob, batch: Call[]): Promise<Outcome
     if (one.copies > 1 && name !== 'once' && !one.mayRepeat) {
       world.violate('an unknown outcome is not repeated', `${world.nameOf('m', id)} arrived twice`)
     }
-    report(name, job, mixed(draw, 3), taken)
+    if (name === 'spare') reportParts(job, one.calls, draw)
+    else report(name, job, mixed(draw, 3), taken)
   }
   const end = (
     text: string,
@@ -263,28 +331,49 @@ function carry(name: ProviderName, job: SendJob, batch: Call[]): Promise<Outcome
     return end(
       `accepted${text}`,
       latency,
-      { ...accepted(name, id, draw), ...recipients },
+      { ...accepted(name, job, { number: one.calls, draw }), ...recipients },
       isRetried,
     )
   }
   // Some providers report on a message that they rejected.
-  if (kind < 67 && hasIt) report(name, job, mixed(draw, 3), due)
-  if (kind < 67) return end('rejected', latency, { type: 'rejected', ...failed }, false)
-  if (kind < 77) return end('retry', latency, { type: 'retry', ...failed, delay_ms: null }, true)
+  if (kind < 67 && hasIt && name !== 'spare') report(name, job, mixed(draw, 3), due)
+  const variant = mixed(draw, 12)
+  if (kind < 67) {
+    const suppress = due.length === 0 && variant % 4 === 0 && { suppress: 'bounce' as const }
+    return end('rejected', latency, { type: 'rejected', ...failed, ...suppress }, false)
+  }
+  if (kind < 70 && name === 'spare') {
+    one.part_of = name
+    const outcome = { type: 'retry', ...failed, delay_ms: null, partial: true } as const
+    return end('retry, in part', latency, outcome, true)
+  }
+  if (kind < 77) {
+    const misconfigured = variant % 30 < 2 && {
+      misconfigured: MISCONFIGURED[variant % 30] ?? 'sender',
+    }
+    const outcome = { type: 'retry' as const, ...failed, delay_ms: null, ...misconfigured }
+    return end(misconfigured ? 'retry, misconfigured' : 'retry', latency, outcome, true)
+  }
   if (kind < 80) return end('retry', latency, { type: 'retry', ...failed, delay_ms: 5_000 }, true)
   // A request without an answer may arrive late, but before the service takes a look-up's word for it.
   const isLate = hasIt && kind < 85 && hasLookup(name)
   const takeLate = () => {
+    one.mayArrive = false
     // After a step of the clock meanwhile, the age of the request is not known.
     if (model.clock_set_ms < call.began_ms) take()
   }
-  if (isLate) later(takeLate, 2_000 + (mixed(draw, 5) % 30_000))
-  else if (hasIt || kind >= 92) take()
+  if (isLate) {
+    one.mayArrive = true
+    later(takeLate, 2_000 + (mixed(draw, 5) % 30_000))
+  } else if (hasIt || kind >= 92) take()
   const whether = hasIt ? 'has it' : 'lost it'
-  if (kind < 85)
+  if (kind < 85) {
+    if (name === 'plain' && !hasIt && variant % 2 === 0) refuseLate(name, job, 4_000 + latency)
     return end(`ambiguous, ${whether}`, latency, { type: 'ambiguous', ...failed }, false)
+  }
   if (kind < 88) {
-    const outcome = { type: 'ambiguous', ...failed, answered: { delay_ms: null } } as const
+    const answered = { delay_ms: variant % 2 === 0 ? 4_000 : null }
+    const outcome = { type: 'ambiguous', ...failed, answered } as const
     return end(`server error, ${whether}`, latency, outcome, true)
   }
   if (kind < 90) {
@@ -299,7 +388,45 @@ function carry(name: ProviderName, job: SendJob, batch: Call[]): Promise<Outcome
     world.trace(`${name} ${world.nameOf('m', id)} call ${one.calls}: silence, ${whether}`)
     return never()
   }
-  return end('accepted late', kind < 96 ? slow : latency, accepted(name, id, draw), false)
+  const late = accepted(name, job, { number: one.calls, draw })
+  return end('accepted late', kind < 96 ? slow : latency, late, false)
+}
+
+const MISCONFIGURED = ['provider', 'sender'] as const
+
+/** It becomes known late that the provider never accepted the message. */
+function refuseLate(name: ProviderName, { workspace_id, message_id }: SendJob, ms: number): void {
+  const { model } = outside
+  const began_ms = elapsedMs()
+  model.reports_until_ms = Math.max(model.reports_until_ms, began_ms + ms)
+  later(() => {
+    // Not played: the attempt of a process that died stays without an outcome in the journal.
+    if (model.deaths.some((at) => at >= began_ms)) return
+    const receipt = {
+      ...{ status: 'failed' as const, provider_message_id: null, never_accepted: true as const },
+      ...{ error_code: 'refused', error_message: 'Simulated' },
+    }
+    const about = { workspace_id, message_id }
+    callBack(name, { type: 'receipt', about, provider_message_id: null, receipt })
+  }, ms)
+}
+
+/** The bytes of a file, which follow from its name. */
+export function fileOf(name: string): Buffer {
+  const [, size = '0', fate = '0'] = /^f(\d+)-(\d+)\.txt$/.exec(name) ?? []
+  return Buffer.alloc(Number(size), `${fate} `)
+}
+
+/** A mail has its files as the client gave them. */
+function assertFiles({ message_id, content }: SendJob): void {
+  const { attachments = [] } = content as {
+    attachments?: { filename: string; content: string }[]
+  }
+  for (const { filename, content } of attachments) {
+    if (content === fileOf(filename).toString('base64')) continue
+    const at = `${outside.world.nameOf('m', message_id)}: ${filename}`
+    outside.world.violate('a file arrives as it was given', at)
+  }
 }
 
 /** The recipients of a mail to several to which it is sent now. */
@@ -363,11 +490,31 @@ function complain(
   }, after_ms)
 }
 
-function accepted(name: ProviderName, id: string, draw: number): Outcome {
+function accepted(
+  name: ProviderName,
+  { message_id: id, recipient, recipients }: SendJob,
+  { number, draw }: { number: number; draw: number },
+): Outcome {
+  if (name === 'spare') {
+    const part_ids = partIdsOf(id, number, draw)
+    return { type: 'accepted', provider_message_id: null, lookup_after_ms: null, part_ids }
+  }
   const provider_message_id = `${name}-${id}`
   const lookup_after_ms = hasLookup(name) && (draw & 2) === 0 ? 10_000 : null
-  return { type: 'accepted', provider_message_id, lookup_after_ms }
+  const variant = mixed(draw, 13) % 6
+  // WhatsApp knows people by other names too.
+  const fate = fateOf(recipient) % 7_999_999
+  const [own, other] = [`user.${fate}`, `+1416${2_000_000 + fate}`]
+  const identities = name === 'asked' &&
+    variant < 2 && { identities: variant ? [own] : [other, own] }
+  const isAtOnce = name === 'once' && !recipients && variant === 0
+  const status = isAtOnce && { status: 'delivered' as const }
+  return { type: 'accepted', provider_message_id, lookup_after_ms, ...identities, ...status }
 }
+
+/** The ids of the parts of a text. */
+const partIdsOf = (id: string, number: number, draw: number): string[] =>
+  Array.from({ length: 1 + (mixed(draw, 14) % 3) }, (_, part) => `spare-${id}-${number}-${part}`)
 
 type Pattern = readonly (readonly [Receipt['status'], after_ms: number, duration_s?: number])[]
 
@@ -458,6 +605,7 @@ function report(name: ProviderName, job: SendJob, draw: number, people: readonly
         error_code: status === 'failed' ? 'undelivered' : null,
         error_message: status === 'failed' ? 'Simulated' : null,
         ...(duration_s !== undefined && { duration_s }),
+        ...(isBounce(job, status, draw) && { suppress: 'bounce' as const }),
       }
       const { workspace_id, message_id } = job
       callBack(name, {
@@ -470,12 +618,35 @@ function report(name: ProviderName, job: SendJob, draw: number, people: readonly
   }
 }
 
+/** The receipts of the parts of a text, which may come before its outcome. They name no message. */
+function reportParts({ message_id }: SendJob, number: number, draw: number): void {
+  const { model, world } = outside
+  const at = `receipt ${world.nameOf('m', message_id)}`
+  for (const [i, part] of partIdsOf(message_id, number, draw).entries()) {
+    const pattern = PATTERNS[mixed(draw, 15, i) % PATTERNS.length] ?? []
+    for (const [status, after_ms] of pattern) {
+      model.reports_until_ms = Math.max(model.reports_until_ms, elapsedMs() + after_ms)
+      later(() => {
+        const error = status === 'failed' ? 'undelivered' : null
+        const failure = { error_code: error, error_message: error }
+        const receipt = { status, provider_message_id: part, ...failure }
+        const report = { type: 'receipt', about: null, provider_message_id: part, receipt } as const
+        tell('spare', report, `${at} part ${i} ${status}`, () => world.count('receipts of parts'))
+      }, after_ms)
+    }
+  }
+}
+
 /** The recipients that a report names; null: none, so that it is about all of them. */
 function namedIn(people: readonly string[], draw: number): readonly string[] | null {
   const form = mixed(draw, 9) % 4
   if (people.length === 0 || form === 0) return null
   return form === 1 ? people.slice(0, 1) : people
 }
+
+/** Some failures are final for the address of a mail to one person. */
+const isBounce = ({ channel, recipients }: SendJob, status: string, draw: number): boolean =>
+  channel === 'email' && !recipients && status === 'failed' && mixed(draw, 16) % 3 === 0
 
 const recipientReceipt = (address: string, status: Receipt['status']) => ({
   addresses: [address.toUpperCase()],
@@ -494,6 +665,12 @@ export function optOutOf(place: number, channel: string, address: string) {
   optOuts.set(key, one)
   return one
 }
+
+/** What people send with a text. */
+const MEDIA = [
+  { url: 'https://files.example/photo.jpg', content_type: 'image/jpeg' },
+  { url: 'https://files.example/other', content_type: null },
+]
 
 /** A person writes to the workspace that sent the message. */
 export function write(
@@ -521,7 +698,8 @@ export function write(
     sender: address,
     answers: `${name}-${id}`,
     recipient: SENDER,
-    content: { text: text.toUpperCase(), media: [] },
+    content: { text: text.toUpperCase(), media: text === 'thanks' ? MEDIA : [] },
+    ...(channel === 'whatsapp' && { identities: [`user.${fateOf(address)}`] }),
   }
   for (let copy = 0; copy < copies; copy++) {
     tell(name, report, `${text} from ${world.nameOf('r', address)}`, () => {
@@ -545,8 +723,15 @@ function tell(name: ProviderName, report: Report, what: string, onAnswer: () => 
   const send = async (): Promise<void> => {
     const body = new TextEncoder().encode(JSON.stringify([report]))
     const url = `http://127.0.0.1:3000/callbacks/${name}`
+    const own = sinks.get(name)
     const answer = await world
-      .ask((core) => core.providers.callback(name, { method: 'POST', url, headers: {}, body }))
+      .ask(async (core) => {
+        if (own?.process !== running.process) {
+          return core.providers.callback(name, { method: 'POST', url, headers: {}, body })
+        }
+        await own.sink.receive([report])
+        return { type: 'read' as const }
+      })
       .catch((error: Error) => error)
     if (answer === UNANSWERED || answer instanceof Error) return later(() => void send(), 3_000)
     model.callbacks -= 1
@@ -572,6 +757,9 @@ function callBack(name: ProviderName, report: Extract<Report, { type: 'receipt' 
   })
 }
 
+/** A look-up asks for another one at most this number of times. */
+const FOLLOWS_MAX = 3
+
 function lookUp(name: ProviderName, { message_id, recipient }: LookupJob): Promise<LookupResult> {
   const { world, model } = outside
   if (model.pause.state === 'yes') world.violate('a pause holds', 'a message was looked up')
@@ -587,7 +775,8 @@ function lookUp(name: ProviderName, { message_id, recipient }: LookupJob): Promi
     world.trace(`${name} ${at}: look-up finds nothing`)
     return answerIn(20, () => {
       one.mayRepeat = true
-      return { type: 'not_found' as const }
+      const isCertain = !one.mayArrive && draw % 3 === 0
+      return { type: 'not_found' as const, ...(isCertain && { certain: true as const }) }
     })
   }
   world.trace(`${name} ${at}: look-up finds ${one.status}`)
@@ -599,11 +788,14 @@ function lookUp(name: ProviderName, { message_id, recipient }: LookupJob): Promi
     error_message: one.status === 'failed' ? 'Simulated' : null,
     ...(duration_s !== undefined && { duration_s }),
   }
+  const isFollowed = !model.calm && one.follows < FOLLOWS_MAX && draw % 7 === 0
+  if (isFollowed) one.follows += 1
+  const reply = { provider_message_id: `reply-${message_id}`, text: 'Thanks' }
   return answerIn(20, () => ({
     type: 'found' as const,
     receipts: [receipt],
-    replies: [],
-    lookup_after_ms: null,
+    replies: draw % 11 === 0 ? [reply] : [],
+    lookup_after_ms: isFollowed ? 15_000 : null,
   }))
 }
 
@@ -654,13 +846,33 @@ export const network = {
   destroy: async () => {},
 } as unknown as Network
 
+/** The form of Twilio names its delivery and not its event. */
+function withoutTwilio(headers: Record<string, string>): Record<string, string> {
+  const delivery = headers['i-twilio-idempotency-token'] ?? ''
+  const find = outside.database().prepare('select event_id from deliveries where id = ?').pluck()
+  return {
+    'x-svc-delivery': delivery,
+    'x-svc-event': 'as Twilio',
+    'webhook-id': (find.get(delivery) as string | undefined) ?? '',
+  }
+}
+
+/** The replies of a receiver to what a person wrote. */
+const TWIML = [
+  '<Response><Message>Thank you</Message></Response>',
+  '<Response><Message><Body>Thank you</Body></Message><Message>See you</Message></Response>',
+  '<Response/>',
+  `<Response><Message>${'a'.repeat(20_000)}</Message></Response>`,
+  'no XML',
+] as const
+
 /** The form of Resend has the same signature under other names, and does not name its delivery. */
 function withoutSvix(receiver: number, headers: Record<string, string>): Record<string, string> {
   const { model, database } = outside
   const id = headers['svix-id'] ?? ''
   const find = database().prepare('select id from deliveries where event_id = ? and webhook_id = ?')
   const delivery = model.hooks
-    .filter((hook) => hook.receiver === receiver && hook.isForeign)
+    .filter((hook) => hook.receiver === receiver && hook.form === 'resend')
     .map((hook) => find.pluck().get(id, hook.id) as string | undefined)
     .find((one) => one !== undefined)
   return {
@@ -701,11 +913,14 @@ function begin(
     headers[name.toLowerCase()] = value
   }
   if (headers['svix-id'] !== undefined) Object.assign(headers, withoutSvix(receiver, headers))
+  const isTwilio = headers['x-twilio-signature'] !== undefined
+  if (isTwilio) Object.assign(headers, withoutTwilio(headers))
   const post: Post = {
     receiver,
+    url: `${options.origin}${options.path}`,
     at_ms: elapsedMs(),
     headers,
-    body: String(options.body),
+    body: options.body == null ? '' : String(options.body),
     isAnswered: false,
     answered_ms: null,
   }
@@ -714,16 +929,27 @@ function begin(
   const delivery = world.nameOf('d', headers['x-svc-delivery'] ?? '')
   world.trace(`receiver ${receiver} ${delivery} ${headers['x-svc-event']}: ${mood}`)
   world.count(`request ${mood}`)
-  const answer = (status: number, ms: number, fields: Record<string, string> = {}) =>
+  const answer = (
+    status: number,
+    ms: number,
+    fields: Record<string, string> = {},
+    text: string = 'ok',
+  ) =>
     later(() => {
       if (isOver()) return
       post.isAnswered = status < 300
       post.answered_ms = elapsedMs()
       handler.onResponseStart?.(controller, status, fields, '')
-      handler.onResponseData?.(controller, Buffer.from('ok'))
+      handler.onResponseData?.(controller, Buffer.from(text))
       handler.onResponseEnd?.(controller, {})
     }, ms)
   const short = 2 + (mixed(draw, 1) % 60)
+  if (mood === 'well' && isTwilio && post.body.includes('SmsStatus=received')) {
+    const twiml = TWIML[draw % TWIML.length]
+    const place = model.hooks.find((hook) => hook.receiver === receiver)?.place ?? 0
+    model.replies[place] = (model.replies[place] ?? 0) + (twiml?.split('<Message>').length ?? 1) - 1
+    return void answer(200, short, { 'content-type': 'text/xml' }, twiml)
+  }
   if (mood === 'well') return void answer(draw % 3 === 0 ? 204 : 200, short)
   if (mood === 'slow') return void answer(200, 2_000 + (mixed(draw, 2) % 16_000))
   if (mood === 'broken') return void answer(draw % 2 === 0 ? 500 : 503, short)

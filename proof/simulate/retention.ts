@@ -3,6 +3,7 @@ import { perform } from './actors.ts'
 import { newAsked, post, type Stage } from './client.ts'
 import { elapsedMs } from './clock.ts'
 import { CONTENT } from './invariants/rows.ts'
+import { lookAtSpending } from './questions.ts'
 import { mixed } from './random.ts'
 import type { Step } from './script.ts'
 import type { CommitFault } from './world.ts'
@@ -83,11 +84,12 @@ export async function passWeeks(stage: Stage, rest: () => Promise<void>): Promis
   for (const workspace of [0, 1]) {
     for (const change of ['unfreeze', 'free'] as const)
       perform(stage, { do: 'terms', workspace, change })
-    perform(stage, { do: 'grant', workspace, credits: 100, copies: 1 })
+    perform(stage, { do: 'grant', workspace, credits: 100, copies: 1, expires_s: 0 })
   }
   await world.pass(2_000)
   for (let day = 0; day < BUSY_DAYS; day++) {
     send(stage, (n) => draw(day, n))
+    lookAtSpending(stage)
     if (day === 1) perform(stage, { do: 'pauseProvider', which: 0 })
     const fault = DAILY_FAULTS[draw(day) % DAILY_FAULTS.length]
     if (fault) world.failCommit(draw(day, 0) % 20, fault)

@@ -92,7 +92,8 @@ const kinds = {
   bulk: fc.record({
     do: fc.constant('bulk' as const),
     workspace,
-    size: fc.integer({ min: 1, max: 6 }),
+    /** Some have more than a provider takes at once. */
+    size: fc.constantFrom(1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6, 50),
     delay_s: fc.constantFrom(0, 0, 0, 30),
     isKeyed: fc.boolean(),
     fate,
@@ -132,7 +133,7 @@ const kinds = {
     name: fc.constantFrom('news' as const, 'news' as const, 'receipt' as const),
     tags: fc.constantFrom(null, 'all' as const, 'odd' as const, 'even' as const),
     rate: fc.constantFrom(null, null, 12, 30, 120),
-    delay_s: fc.constantFrom(0, 0, 0, 5, 60),
+    delay_s: fc.constantFrom(0, 0, 0, 5, 60, 7_200),
     /** Whether the time is that of each recipient. */
     isZoned: fc.boolean(),
     isDraft: fc.constantFrom(false, false, false, true),
@@ -166,6 +167,8 @@ const kinds = {
       'Etc/UTC' as const,
       'Asia/Kathmandu' as const,
       'Pacific/Honolulu' as const,
+      'Europe/Berlin' as const,
+      'Europe/Berlin' as const,
     ),
     isOff: fc.constantFrom(false, false, true),
   }),
@@ -228,7 +231,11 @@ const kinds = {
     how: fc.constantFrom('cancel' as const, 'approve' as const),
   }),
   cancel: fc.record({ do: fc.constant('cancel' as const), which: small }),
-  cancelBulk: fc.record({ do: fc.constant('cancelBulk' as const), which: small }),
+  cancelBulk: fc.record({
+    do: fc.constant('cancelBulk' as const),
+    which: small,
+    how: fc.constantFrom('cancel' as const, 'pause' as const, 'pause' as const, 'resume' as const),
+  }),
   reschedule: fc.record({
     do: fc.constant('reschedule' as const),
     which: small,
@@ -241,6 +248,36 @@ const kinds = {
     workspace,
     credits: fc.integer({ min: 1, max: 30 }),
     copies: fc.constantFrom(1, 1, 2),
+    /** After this time the rest expires; 0: never. */
+    expires_s: fc.constantFrom(0, 0, 2, 20, 600),
+  }),
+  /** An operator corrects a balance. */
+  adjust: fc.record({
+    do: fc.constant('adjust' as const),
+    workspace,
+    credits: fc.integer({ min: -4, max: 4 }),
+    copies: fc.constantFrom(1, 2),
+  }),
+  /** An owner erases a message or its content. */
+  forget: fc.record({
+    do: fc.constant('forget' as const),
+    which: small,
+    how: fc.constantFrom('erase' as const, 'redact' as const),
+  }),
+  look: fc.record({ do: fc.constant('look' as const), workspace, which: small }),
+  wrong: fc.record({ do: fc.constant('wrong' as const), workspace, which: small }),
+  /** Many people ask for codes in one country, as in an attack, or after an operator allowed it. */
+  burst: fc.record({
+    do: fc.constant('burst' as const),
+    workspace,
+    country: fc.nat(1),
+    how: fc.constantFrom('start' as const, 'start' as const, 'start' as const, 'allow' as const),
+  }),
+  /** The service is stopped and started. */
+  restart: fc.record({
+    do: fc.constant('restart' as const),
+    grace_ms: fc.constantFrom(0, 1_000, 25_000),
+    down_ms: fc.constantFrom(50, 2_000),
   }),
   buy: fc.record({
     do: fc.constant('buy' as const),
@@ -267,15 +304,16 @@ const kinds = {
       'unfreeze' as const,
       'limit' as const,
       'free' as const,
+      'low' as const,
     ),
   }),
   pause: fc.record({ do: fc.constant('pause' as const) }),
   resume: fc.record({ do: fc.constant('resume' as const) }),
-  pauseProvider: fc.record({ do: fc.constant('pauseProvider' as const), which: fc.nat(3) }),
-  resumeProvider: fc.record({ do: fc.constant('resumeProvider' as const), which: fc.nat(3) }),
+  pauseProvider: fc.record({ do: fc.constant('pauseProvider' as const), which: fc.nat(4) }),
+  resumeProvider: fc.record({ do: fc.constant('resumeProvider' as const), which: fc.nat(4) }),
   provider: fc.record({
     do: fc.constant('provider' as const),
-    which: fc.nat(3),
+    which: fc.nat(4),
     mood: fc.constantFrom(
       'well' as const,
       'well' as const,
@@ -311,6 +349,10 @@ const kinds = {
       'rotate' as const,
       'rotate' as const,
       'delete' as const,
+      'test' as const,
+      'test' as const,
+      'retry' as const,
+      'recover' as const,
     ),
   }),
   revoke: fc.record({ do: fc.constant('revoke' as const), workspace }),
@@ -375,11 +417,17 @@ const weights: Record<keyof Kinds, number> = {
   codeAgain: 5,
   codeEnd: 3,
   cancel: 12,
-  cancelBulk: 2,
+  cancelBulk: 6,
   reschedule: 5,
   read: 16,
   stranger: 4,
   grant: 4,
+  adjust: 3,
+  forget: 6,
+  look: 10,
+  wrong: 14,
+  burst: 1,
+  restart: 1,
   buy: 6,
   refund: 1,
   compare: 1,
@@ -392,7 +440,7 @@ const weights: Record<keyof Kinds, number> = {
   pauseProvider: 2,
   resumeProvider: 3,
   webhook: 3,
-  change: 6,
+  change: 9,
   revoke: 1,
   provider: 5,
   receiver: 8,
@@ -402,7 +450,15 @@ const weights: Record<keyof Kinds, number> = {
   sleep: 3,
 }
 
-const FAULTS: readonly Step['do'][] = ['provider', 'receiver', 'kill', 'commit', 'clock', 'sleep']
+const FAULTS: readonly Step['do'][] = [
+  'provider',
+  'receiver',
+  'kill',
+  'restart',
+  'commit',
+  'clock',
+  'sleep',
+]
 
 export const isFault = (step: Step): boolean => FAULTS.includes(step.do)
 

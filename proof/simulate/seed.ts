@@ -3,6 +3,8 @@ import './clock.ts'
 import fc from 'fast-check'
 import { perform } from './actors.ts'
 import { elapsedMs, running, settled } from './clock.ts'
+import { askAgainAndAgain } from './codes.ts'
+import { changeDomain } from './domains.ts'
 import { isByHttp, openDoor } from './http.ts'
 import { KEY_LIMIT, QUOTAS } from './invariants/limits.ts'
 import { checkAll, checkMoment } from './invariants.ts'
@@ -17,8 +19,10 @@ import {
   PROVIDERS,
 } from './model.ts'
 import { countKeysFrom, setZone } from './names.ts'
-import { network, providers, setOutside } from './outside.ts'
+import { network, providersOf, setOutside } from './outside.ts'
 import { payments } from './payments.ts'
+import { LOOKS, lookAtSpending, QUESTIONS, REFUSED } from './questions.ts'
+import { mixed } from './random.ts'
 import { isAged, passWeeks, RETENTION_DAYS } from './retention.ts'
 import { isFault, scriptOf, shorterScripts, type Timed } from './script.ts'
 import { type Connection, createWorld, makeImage, Violation } from './world.ts'
@@ -28,12 +32,19 @@ const { verifyLedger } = await import('../../packages/core/src/maintenance/ledge
 
 const OPTIONS = {
   signup_credits: '60',
-  providers,
   credit_packages: [PACKAGE],
   payments,
   quotas: QUOTAS,
   webhook_targets: { allow_http: true, allow_nets: ['10.0.0.0/8'] },
 }
+
+/** The webhooks with which each workspace begins. */
+const HOOKS = [
+  { mode: 'all', form: 'svc' },
+  { mode: 'live', form: 'svc' },
+  { mode: 'all', form: 'twilio' },
+  { mode: 'live', form: 'resend' },
+] as const
 
 /** The workspaces with which each seed begins, made once. */
 async function prepareImage() {
@@ -43,7 +54,7 @@ async function prepareImage() {
   const domains: { id: string; place: number; name: string }[] = []
   const records = new Map<string, string>()
   setZone({ records, silent: new Set(), latency_ms: 0 })
-  const image = await makeImage(OPTIONS, async (core) => {
+  const image = await makeImage({ ...OPTIONS, providers: providersOf(1) }, async (core) => {
     for (const place of [0, 1]) {
       const { id } = await settled(
         core.workspaces.create({
@@ -57,8 +68,12 @@ async function prepareImage() {
       const limited = await settled(
         core.apiKeys.create(id, { name: 'limited', daily_credit_limit: KEY_LIMIT }),
       )
+      const signing = await settled(core.apiKeys.create(id, { name: 'signing', signs: true }))
       contacts.push(...(await settled(prepareMailings(core, { id, key, place }))))
-      places.push({ id, key, key_id, test_key: test.key, limited_key: limited.key })
+      places.push({
+        ...{ id, key, key_id, test_key: test.key, limited_key: limited.key },
+        ...{ signing_key: signing.key, signing_key_id: signing.id },
+      })
       for (const name of [`acme${place}.example`, `shop${place}.example`, 'common.example']) {
         const domain = await settled(core.domains.create(id, { domain: name }))
         domains.push({ id: domain.id, place, name })
@@ -66,19 +81,19 @@ async function prepareImage() {
         for (const record of domain.records) records.set(record.name, record.value)
         await settled(core.domains.verify(id, domain.id))
       }
-      for (const mode of ['all', 'live'] as const) {
+      for (const { mode, form } of HOOKS) {
         const receiver = hooks.length + 1
         const url = `http://10.0.0.${receiver}/hook`
-        const hook = await settled(core.webhooks.create(id, { url, mode, events: ['*'] }))
+        const hook = await settled(
+          core.webhooks.create(id, {
+            ...{ url, mode, events: ['*'], format: form },
+            ...(form === 'twilio' && { api_key_id: signing.id }),
+          }),
+        )
+        const secret = form === 'twilio' ? signing.key : hook.secret
         hooks.push({
-          id: hook.id,
-          place,
-          receiver,
-          mode,
-          secrets: new Set([hook.secret]),
-          hasUnknownSecret: false,
-          off_since_ms: null,
-          isWhole: true,
+          ...{ id: hook.id, place, receiver, mode, form, secrets: new Set([secret]) },
+          ...{ hasUnknownSecret: false, off_since_ms: null, isWhole: true },
         })
       }
     }
@@ -110,9 +125,34 @@ function firstInQueue(database: Connection): string {
 }
 
 /** Loads the modules that the service loads late, which takes time of the machine: one step of each kind. */
-const WARMING_UP = scriptOf(0).filter(
-  ({ step }, at, all) => !isFault(step) && all.findIndex((one) => one.step.do === step.do) === at,
-)
+const WARMING_UP: readonly Timed[] = [
+  ...scriptOf(0).filter(
+    ({ step }, at, all) => !isFault(step) && all.findIndex((one) => one.step.do === step.do) === at,
+  ),
+  ...Array.from({ length: QUESTIONS.length / LOOKS + 1 }, (_, which): Timed => {
+    return { after_ms: 1, step: { do: 'look', workspace: 0, which } }
+  }),
+  ...Array.from({ length: REFUSED.length / LOOKS + 1 }, (_, which): Timed => {
+    return { after_ms: 1, step: { do: 'wrong', workspace: 0, which } }
+  }),
+  {
+    after_ms: 1,
+    step: {
+      do: 'mail',
+      workspace: 0,
+      people: [1],
+      cc: 0,
+      bcc: 0,
+      from: 9,
+      isTest: false,
+      isKeyed: false,
+      copies: 1,
+      delay_s: 0,
+      expires_s: 0,
+      fate: 3,
+    },
+  },
+]
 
 /** The seed of the steps, for clients that call the core and for those that use HTTP. */
 const WARMING_SEEDS = [false, true].map((http) =>
@@ -136,6 +176,27 @@ export interface SeedResult {
   violation: Violation | null
 }
 
+/** In one of this number of seeds, the history is removed after days. */
+const HISTORIC_SHARE = 8
+const HISTORY_DAYS = 7
+const isHistoric = (seed: number): boolean =>
+  !isAged(seed) && mixed(seed, 20) % HISTORIC_SHARE === 0
+
+/** The changes of records of domains, by day. */
+const RECORDS: readonly ({ which: number; how: 'publish' | 'unpublish' | 'rotate' } | undefined)[] =
+  [
+    { which: 0, how: 'publish' },
+    { which: 0, how: 'unpublish' },
+    { which: 3, how: 'publish' },
+    { which: 0, how: 'publish' },
+    { which: 3, how: 'unpublish' },
+    { which: 0, how: 'rotate' },
+    { which: 0, how: 'publish' },
+  ]
+
+/** Encrypts the secrets of some seeds. */
+const SECRETS_KEY = Buffer.alloc(32, 7).toString('base64')
+
 /** The database is checked once in this number of steps of the script. */
 const LOOK_EVERY = 20
 
@@ -157,6 +218,9 @@ export async function runSeed(
   const retention_days = isAged(seed) ? RETENTION_DAYS : null
   const world = createWorld(seed, {
     ...OPTIONS,
+    history_days: isHistoric(seed) ? HISTORY_DAYS : null,
+    ...(mixed(seed, 21) % 3 === 0 && { secrets_keys: [SECRETS_KEY] }),
+    providers: providersOf(seed),
     retention_days,
     image,
     network,
@@ -209,11 +273,35 @@ export async function runSeed(
     for (const which of PROVIDERS.keys()) perform(stage, { do: 'resumeProvider', which })
     void continuePaused(stage)
     await rest()
+    if (!model.isClockSet) {
+      perform(stage, { do: 'terms', workspace: 0, change: 'unfreeze' })
+      await rest()
+      await askAgainAndAgain(stage, async (ms) => {
+        await rest()
+        sleep(ms)
+        await world.pass(1_000)
+      })
+      await rest()
+    }
+    await world.idle()
     checkAll({ world, model, database: database() })
+    if (isHistoric(seed)) await passDays()
     if (isAged(seed)) await passWeeks(stage, rest)
     running.turn_ms = () => 0
     const report = await settled(verifyLedger(`file:${world.file}`))
     if (!report.ok) world.violate('the ledger is exact', JSON.stringify(report.differences))
+  }
+
+  /** Lets time pass until the history is removed. The ledger must be exact after it, as `verifyLedger` reads it. */
+  async function passDays(): Promise<void> {
+    for (let day = 0; day < HISTORY_DAYS + 3; day++) {
+      // The record of a domain is missing for two days, and that of another one for longer.
+      const change = RECORDS[day]
+      if (change) void changeDomain(stage, { do: 'domain', ...change })
+      lookAtSpending(stage)
+      sleep(86_400_000)
+      await world.pass(20_000)
+    }
   }
 
   function sleep(ms: number): void {
@@ -233,7 +321,8 @@ export async function runSeed(
           `select count(*) as count, min(due_at) as due_at from
            (select due_at from message_queue union all select due_at from delivery_queue union all select expires_at from credit_holds
             union all select fallback_at from verifications where fallback_at is not null and ended_at is null
-            union all select next_at from broadcasts where next_at is not null)`,
+            union all select next_at from broadcasts where next_at is not null
+            union all select next_at from bulks where next_at is not null)`,
         )
         .get() as { count: number; due_at: number | null }
       const open = model.open + model.callbacks

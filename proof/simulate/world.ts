@@ -102,10 +102,12 @@ export function createWorld(
   let file = ''
   let core: Core | null = null
   let door: Door | null = null
+  let dispatcher: { idle(): Promise<void> } | null = null
   const deaths: (() => void)[] = []
   let broken: Violation | null = null
   /** Whether the last process was killed. */
   let isKilled = false
+  let isStopping = false
   /** Whether the service has to be started. */
   let isDue = false
 
@@ -193,7 +195,7 @@ export function createWorld(
       }),
     )
     door = openDoor && (await settled(openDoor(started)))
-    await settled(started.startDispatch())
+    dispatcher = await settled(started.startDispatch())
     core = started
     running.turn_ms = () => {
       const draw = jitter()
@@ -256,6 +258,7 @@ export function createWorld(
       return
     }
     isKilled = true
+    isStopping = false
     faulted.push(elapsedMs())
     later(() => {
       isDue = true
@@ -278,6 +281,23 @@ export function createWorld(
     trace(`the power fails: ${lost} sectors of the log are lost`)
   }
 
+  /** Stops the service as a signal does: requests and calls end first. The next one starts after `down_ms`. */
+  function stop({ grace_ms, down_ms }: { grace_ms: number; down_ms: number }): void {
+    if (core === null || isKilled) return
+    const stopping = core
+    const stopped = running.process
+    core = null
+    door = null
+    isStopping = true
+    faulted.push(elapsedMs())
+    const end = () => {
+      if (stopped !== running.process) return
+      trace('the service has stopped')
+      kill(down_ms)
+    }
+    stopping.close({ grace_ms }).then(end, end)
+  }
+
   const closing: { old: string; open: Connection[] }[] = []
 
   function bury(): void {
@@ -295,6 +315,7 @@ export function createWorld(
     nameOf,
     start: startAgain,
     kill,
+    stop,
     lines,
     counted,
     faulted,
@@ -307,8 +328,21 @@ export function createWorld(
     get file() {
       return file
     },
+    /** Whether the service is being stopped: it may answer with an error. */
+    get isStopping() {
+      return isStopping
+    },
     get prices() {
       return prices.now
+    },
+    /** Lets time pass until the service has no work in flight. */
+    async idle(): Promise<void> {
+      let isIdle = false
+      const end = () => {
+        isIdle = true
+      }
+      dispatcher?.idle().then(end, end)
+      while (!isIdle) await this.step()
     },
     /** Starts the service again with another price list. */
     setPrices(list: number): void {

@@ -1,11 +1,14 @@
 import type { SendJob } from '../../../packages/core/src/contract/outside/provider.ts'
 import { elapsedMs } from '../clock.ts'
-import type { Call, Carried, Model, ProviderName } from '../model.ts'
+import { type Call, type Carried, connectionsOf, type Model, type ProviderName } from '../model.ts'
 import type { Connection, World } from '../world.ts'
 import { CONTENT, isFaulted, recipientsOf, type Stage } from './rows.ts'
 
 /** A journalled attempt begins within this time, unless the process dies or the machine sleeps. */
 const BEGIN_MS = 4_000
+
+/** It waits for so long where its provider has few connections. */
+const WAITS_MS = 12_000
 
 /** An attempt that is refused without a call is stored with the outcomes of its batch. */
 const REFUSED_MS = 30_000
@@ -22,11 +25,12 @@ function mayBeRefused(database: Connection, message_id: string): boolean {
 export function checkBegun({ world, model, database }: Stage): void {
   const now_ms = elapsedMs()
   const rows = database
-    .prepare("select message_id, number from message_attempts where outcome = 'started'")
-    .all() as { message_id: string; number: number }[]
+    .prepare("select message_id, number, provider from message_attempts where outcome = 'started'")
+    .all() as { message_id: string; number: number; provider: ProviderName }[]
   const open = new Map<string, number>()
   const messages = new Set<string>()
-  for (const { message_id, number } of rows) {
+  for (const { message_id, number, provider } of rows) {
+    const begin_ms = connectionsOf(world.seed, provider) === null ? BEGIN_MS : WAITS_MS
     const at = `attempt ${number} of ${world.nameOf('m', message_id)}`
     if (messages.has(message_id)) world.violate('at most one unanswered attempt', at)
     messages.add(message_id)
@@ -37,7 +41,7 @@ export function checkBegun({ world, model, database }: Stage): void {
       (call) => call.message_id === message_id && call.attempt === number,
     )
     const stops = [...model.deaths, ...model.sleeps]
-    if (isCalled || now_ms - since_ms < BEGIN_MS || stops.some((stop) => stop >= since_ms)) continue
+    if (isCalled || now_ms - since_ms < begin_ms || stops.some((stop) => stop >= since_ms)) continue
     if (now_ms - since_ms < REFUSED_MS && mayBeRefused(database, message_id)) continue
     world.violate('work that was handed over begins', `${at} waits since ${since_ms}`)
   }

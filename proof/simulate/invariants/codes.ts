@@ -58,7 +58,8 @@ export function checkCodes(
     if (row.attempts > WRONG_MAX) world.violate('guesses are limited', `${at}: ${row.attempts}`)
     const address = `${row.workspace_id} ${row.livemode} ${row.recipient}`
     const times = JSON.parse(row.sent_at) as number[]
-    sends.set(address, [...(sends.get(address) ?? []), ...times])
+    // All erased persons have the same name.
+    if (row.recipient !== 'erased') sends.set(address, [...(sends.get(address) ?? []), ...times])
     const events = approvals.get(row.id) ?? 0
     if (events !== (row.status === 'approved' ? 1 : 0) && hasEvents(row.workspace_id)) {
       world.violate('a code is right once', `${at}: ${events} events of approval`)

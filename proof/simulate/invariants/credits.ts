@@ -114,7 +114,7 @@ export function checkPrices(
     const { text, audio_url } = content as { text?: string; audio_url?: string }
     for (const [i, id] of ids.entries()) {
       const row = byId.get(id)
-      if (!row) continue
+      if (!row || row.erased_at !== null) continue
       const to =
         kind === 'send'
           ? addressesOf(body)

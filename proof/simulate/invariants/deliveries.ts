@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import type { Post } from '../model.ts'
+import { CALLBACK_RECEIVER, CHANNELS_OF, type Hook, type Post } from '../model.ts'
 import { DECIDED_MS } from './attempts.ts'
 import { isFaulted, type MessageRow, type Stage } from './rows.ts'
 
@@ -14,12 +14,14 @@ export function checkRetries({ world, model, database }: Stage): void {
   if (model.isClockSet) return
   const rows = database
     .prepare(
-      `select id, attempt_count, next_attempt_at - updated_at as wait_ms from deliveries
+      `select id, webhook_id, attempt_count, next_attempt_at - updated_at as wait_ms from deliveries
        where status = 'pending' and attempt_count > 0 and next_attempt_at is not null
          and coalesce(response_status, 0) not in (429, 503)`,
     )
-    .all() as { id: string; attempt_count: number; wait_ms: number }[]
-  for (const { id, attempt_count, wait_ms } of rows) {
+    .all() as { id: string; webhook_id: string; attempt_count: number; wait_ms: number }[]
+  const askedAgain = new Set(model.hooks.filter((one) => one.wasAskedAgain).map(({ id }) => id))
+  for (const { id, webhook_id, attempt_count, wait_ms } of rows) {
+    if (askedAgain.has(webhook_id)) continue
     const delay_ms = RETRY_DELAYS_MS[attempt_count]
     // A request that may not have begun is made again without being counted.
     if (wait_ms === UNCOUNTED_WAIT_MS) continue
@@ -104,6 +106,7 @@ export function checkEvents(
     for (const row of messages) {
       if (row.workspace_id !== workspace_id) continue
       if (hook.mode !== 'all' && (hook.mode === 'live') !== (row.livemode === 1)) continue
+      if (!CHANNELS_OF[hook.form].includes(row.channel)) continue
       for (let sequence = 1; sequence <= row.sequence; sequence++) {
         const at = () =>
           `event ${sequence} of ${world.nameOf('m', row.id)} for ${world.nameOf('w', hook.id)}`
@@ -132,13 +135,14 @@ export function checkPosts({ world, model, database }: Stage): void {
       }[]
     ).map((one) => [one.id, one]),
   )
-  for (const { receiver, headers, body } of model.posts) {
+  for (const post of model.posts) {
+    const { receiver, headers, body } = post
     const delivery = headers['x-svc-delivery'] ?? ''
     const at = `${world.nameOf('d', delivery)} to receiver ${receiver}`
     const known = bodies.get(delivery)
     // An erasure between two tries removes the address from the body.
-    const isErased =
-      body.includes('"erased"') || [...model.erasing].some((one) => body.includes(one))
+    const text = textOf(post)
+    const isErased = /\berased\b/.test(text) || [...model.erasing].some((one) => text.includes(one))
     if (known !== undefined && known !== body && !isErased) {
       world.violate('a receiver can verify each delivery', `${at} changed its body`)
     }
@@ -148,13 +152,15 @@ export function checkPosts({ world, model, database }: Stage): void {
     const own = hooks.find((hook) => hook.id === owner?.webhook_id)
     // The deliveries of a deleted webhook are deleted.
     const signers = own ? [own] : owner ? [] : hooks
-    const isSigned = signers.some((hook) =>
-      [...hook.secrets].some((secret) => isSignedBy(secret, headers, body)),
-    )
+    const isCallback = receiver === CALLBACK_RECEIVER
+    const isSigned = isCallback
+      ? model.places.some((place) => isSignedAsTwilio(place.signing_key, post))
+      : signers.some((hook) => [...hook.secrets].some((secret) => isSignedBy(hook, secret, post)))
     const isUnknown = signers.length === 0 && model.hasUnknownHooks
     if (!isSigned && !isUnknown && !signers.some(({ hasUnknownSecret }) => hasUnknownSecret)) {
       world.violate('a receiver can verify each delivery', `${at} has no signature of its webhook`)
     }
+    if (headers['x-svc-event'] === 'as Twilio') continue
     const { livemode } = (JSON.parse(body) as { data: { livemode?: boolean } }).data
     if (own && own.mode !== 'all' && livemode !== undefined && livemode !== (own.mode === 'live')) {
       world.violate('a webhook gets only its mode', `${at}: ${own.mode}`)
@@ -162,10 +168,27 @@ export function checkPosts({ world, model, database }: Stage): void {
   }
 }
 
+/** The body without the notation of forms. */
+function textOf({ headers, body }: Post): string {
+  if (headers['x-svc-event'] !== 'as Twilio') return body
+  return [...new URLSearchParams(body)].flat().join('\n')
+}
+
 /** Standard Webhooks: `v1,` and the base64 of HMAC-SHA256 over id, time and body, keyed with the decoded secret. */
-function isSignedBy(secret: string, headers: Record<string, string>, body: string): boolean {
+function isSignedBy({ form }: Hook, secret: string, post: Post): boolean {
+  if (form === 'twilio') return isSignedAsTwilio(secret, post)
+  const { headers, body } = post
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64')
   const text = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`
   const expected = `v1,${createHmac('sha256', key).update(text).digest('base64')}`
   return (headers['webhook-signature'] ?? '').split(' ').includes(expected)
+}
+
+/** Twilio: the base64 of HMAC-SHA1 over the URL and the fields of the form by their names, keyed with the text of the API key. */
+function isSignedAsTwilio(secret: string, { url, headers, body }: Post): boolean {
+  const fields = [...new URLSearchParams(body)].sort(([a], [b]) => (a < b ? -1 : 1))
+  const expected = createHmac('sha1', secret)
+    .update(url + fields.flat().join(''))
+    .digest('base64')
+  return headers['x-twilio-signature'] === expected
 }

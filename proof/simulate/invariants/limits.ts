@@ -15,7 +15,7 @@ const USE = `select m.workspace_id, m.api_key_id, m.livemode, date(m.created_at 
   from messages m join api_keys k on k.workspace_id = m.workspace_id and k.id = m.api_key_id
   group by 1, 2, 3, 4`
 
-const COUNTS = `select w.id, (select count(*) from webhooks h where h.workspace_id = w.id) as webhooks,
+const COUNTS = `select w.id, (select count(*) from webhooks h where h.workspace_id = w.id and h.callback_origin is null) as webhooks,
     (select count(*) from api_keys k where k.workspace_id = w.id and k.is_active = 1) as api_keys from workspaces w`
 
 /** Limits and quotas hold at any moment. */

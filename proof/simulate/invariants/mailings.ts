@@ -1,5 +1,5 @@
 import { elapsedMs } from '../clock.ts'
-import { CATEGORIES, ZONES } from '../mailings.ts'
+import { CATEGORIES, offsetMin, weekdayOf } from '../mailings.ts'
 import { messagesWithCodes } from './codes.ts'
 import type { MessageRow, Stage } from './rows.ts'
 
@@ -94,15 +94,21 @@ interface Hours {
   category: string
   start: string
   end: string
+  /** The days on which they begin; absent: every day. */
+  days?: readonly string[]
 }
 
 const minuteOf = (text: string): number => Number(text.slice(0, 2)) * 60 + Number(text.slice(3))
 
 /** Whether the clocks of a zone show a quiet minute. */
-function isQuiet({ start, end }: Hours, offset_min: number, at_ms: number): boolean {
-  const minute = (Math.floor(at_ms / 60_000) + offset_min + DAY_MIN) % DAY_MIN
+function isQuiet({ start, end, days }: Hours, zone: string, at_ms: number): boolean {
+  const wall = Math.floor(at_ms / 60_000) + offsetMin(zone, at_ms)
+  const day = Math.floor(wall / DAY_MIN)
+  const minute = wall - day * DAY_MIN
   const [from, until] = [minuteOf(start), minuteOf(end)]
-  return from < until ? minute >= from && minute < until : minute >= from || minute < until
+  const beginsOn = (one: number) => days?.includes(weekdayOf(one)) ?? true
+  if (from < until) return beginsOn(day) && minute >= from && minute < until
+  return (beginsOn(day) && minute >= from) || (beginsOn(day - 1) && minute < until)
 }
 
 /** A message that would go in quiet hours waits for their end, and no longer. */
@@ -140,16 +146,16 @@ export function checkQuiet(
         (row.channel === 'email' ? one.email : one.phone) === row.recipient &&
         row.livemode === 1,
     )
-    const offset = contact?.zone ? ZONES[contact.zone as keyof typeof ZONES] : 0
-    const at = `${world.nameOf('m', row.id)} ${JSON.stringify({ created_at, scheduled_at, deferred_until, hours, offset })}`
+    const zone = contact?.zone ?? 'Etc/UTC'
+    const at = `${world.nameOf('m', row.id)} ${JSON.stringify({ created_at, scheduled_at, deferred_until, hours, zone })}`
     if (!hours) {
       if (deferred_until !== null) world.violate('quiet hours are kept', `${at} without any`)
       continue
     }
-    if (isQuiet(hours, offset, scheduled_at ?? created_at)) {
+    if (isQuiet(hours, zone, scheduled_at ?? created_at)) {
       world.violate('quiet hours are kept', at)
     }
-    const isEnd = deferred_until !== null && isQuiet(hours, offset, deferred_until - 1)
+    const isEnd = deferred_until !== null && isQuiet(hours, zone, deferred_until - 1)
     if (deferred_until !== null && (!isEnd || deferred_until !== scheduled_at)) {
       world.violate('quiet hours are kept', `${at}: not at their end`)
     }

@@ -19,7 +19,7 @@ export function checkMails(
   const bodies = new Map(model.asked.flatMap(({ ids, body }) => ids.map((id) => [id, body])))
   for (const row of messages) {
     const recipients = recipientsOf(row)
-    if (recipients.length === 0) continue
+    if (recipients.length === 0 || row.erased_at !== null) continue
     const at = `${world.nameOf('m', row.id)} ${brief(row)} ${row.recipients}`
     const violate = (text: string) =>
       world.violate('each recipient has its own outcome', `${at}: ${text}`)

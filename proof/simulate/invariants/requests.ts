@@ -47,11 +47,10 @@ export function checkAnswers(
         !isErased(row) &&
         !ofBroadcasts.has(row.bulk_id),
     ).length
-    if (more > (unclaimed[place] ?? 0)) {
-      world.violate(
-        'a request is accepted once',
-        `${more} messages without an answer, ${unclaimed[place]} possible`,
-      )
+    const possible = (unclaimed[place] ?? 0) + (model.replies[place] ?? 0)
+    if (more > possible) {
+      const text = `${more} messages without an answer, ${possible} possible`
+      world.violate('a request is accepted once', text)
     }
   }
 }
