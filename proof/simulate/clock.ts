@@ -55,9 +55,17 @@ export function restartClock(start_ms = START_MS): void {
   suspended.total_ms = 0
 }
 
-/** Runs what is ready: microtasks, and the ticks of Node. */
-export const settleTasks = (): Promise<void> =>
-  new Promise((resolve) => void setRealImmediate(resolve))
+/** Work of the machine that no timer of the seed orders: Node asks a thread for a module that is imported late, or reads a file. */
+const MACHINE_WORK: ReadonlySet<string> = new Set(['MessagePort', 'FSReqCallback', 'FSReqPromise'])
+
+const machineWorks = (): boolean =>
+  process.getActiveResourcesInfo().some((one) => MACHINE_WORK.has(one))
+
+/** Runs what is ready: microtasks, the ticks of Node, and what waits for the machine. The time of the seed stands still meanwhile. */
+export async function settleTasks(): Promise<void> {
+  do await new Promise<void>((resolve) => void setRealImmediate(resolve))
+  while (machineWorks())
+}
 
 /** Runs what is due now until the promise has an end; no time passes. */
 export async function settled<T>(promise: Promise<T>): Promise<T> {
@@ -136,6 +144,13 @@ Object.assign(globalThis, {
     return ms > 0 ? startTimer(() => own(...values), ms) : setImmediate(own, ...values)
   },
 })
+
+AbortSignal.timeout = (ms) => {
+  const controller = new AbortController()
+  const abort = () => controller.abort(new DOMException('The operation timed out', 'TimeoutError'))
+  globalThis.setTimeout(abort, ms)
+  return controller.signal
+}
 
 os.uptime = () => UPTIME_S + Math.floor(performance.now() / 10) / 100
 
