@@ -17,7 +17,8 @@ export type {
 export type { Decision } from './billing/sandbox.ts'
 export { createSandboxPayments, type SandboxPayments } from './billing/sandbox.ts'
 export { createStripePayments, type StripeOptions } from './billing/stripe.ts'
-export type { Broadcasts } from './broadcasts/broadcasts.ts'
+export type { ExportedTransaction } from './billing/transaction-lines.ts'
+export type { BroadcastRecipient, Broadcasts } from './broadcasts/broadcasts.ts'
 export type {
   Addressee,
   ContactQuery,
@@ -75,6 +76,7 @@ export type { KeptMail, SandboxMailer } from './mail/sandbox-mailer.ts'
 export type { IdempotentResult } from './messages/acceptance.ts'
 export type { Breakdown, PlaceOutcomes } from './messages/breakdown.ts'
 export type {
+  BulkPreview,
   Bulks,
   ListedBulk,
   SendOptions as BulkOptions,
@@ -146,6 +148,7 @@ export type { Templates } from './templates/templates.ts'
 export type { Verifications } from './verifications/verifications.ts'
 export type { WebhookChanges, WithWarning } from './webhooks/changes.ts'
 export type { MessageDelivery, SentRequest, WebhookDeliveries } from './webhooks/deliveries.ts'
+export type { WebhookHealthReport } from './webhooks/health.ts'
 export type { Dns } from './webhooks/resolver.ts'
 export type { TargetPolicy } from './webhooks/target.ts'
 export type { Webhooks } from './webhooks/webhooks.ts'
@@ -154,6 +157,7 @@ export type { Invitations, OpenInvitation } from './workspaces/invitations.ts'
 export type { Links } from './workspaces/links.ts'
 export type { LoginFactors } from './workspaces/login-factors.ts'
 export type { Members, Membership } from './workspaces/members.ts'
+export type { FilterOwner, SavedFilters } from './workspaces/saved-filters.ts'
 export type { Inactivity, NewSession, SessionName, Sessions } from './workspaces/sessions.ts'
 export type { OidcPerson, SignIn } from './workspaces/sign-in.ts'
 export { type Revoked, SIGNUP_CREDITS_ON, type SignupCreditsOn } from './workspaces/verification.ts'

@@ -96,6 +96,7 @@ export type {
   LedgerDifference,
   LedgerReport,
 } from './maintenance/ledger/report.ts'
+export type { OpenKey } from './maintenance/ledger/run.ts'
 export {
   type LedgerFile,
   type LedgerFileDifference,

@@ -7,21 +7,33 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
 /** The owner of saved filters: a login in a workspace. */
-export type FilterOwner = Pick<SavedFilterRow, 'workspace_id' | 'user_id'>
+export interface FilterOwner {
+  workspace_id: string
+  user_id: string
+}
 
 /** The filters of messages that people saved. */
 export interface SavedFilters<F extends Form = 'given'> {
   /** The filters of a person, by name. */
   list(owner: FilterOwner): Promise<SavedFilter[]>
-  /** @throws SvcError `validation_error` for a name that the person uses, or too many filters. */
+  /**
+   * Saves a filter under a name.
+   * @throws SvcError `validation_error` for a name that the person uses, or too many filters.
+   */
   add(owner: FilterOwner, filter: BodyIn<{ body: typeof newSavedFilter }, F>): Promise<SavedFilter>
-  /** @throws SvcError `not_found`; `validation_error` for a name that another filter has. */
+  /**
+   * Replaces the name and the values of a saved filter.
+   * @throws SvcError `not_found`; `validation_error` for a name that another filter has.
+   */
   change(
     owner: FilterOwner,
     id: string,
     filter: BodyIn<{ body: typeof newSavedFilter }, F>,
   ): Promise<SavedFilter>
-  /** @throws SvcError `not_found` */
+  /**
+   * Deletes a saved filter.
+   * @throws SvcError `not_found`
+   */
   remove(owner: FilterOwner, id: string): Promise<void>
 }
 
