@@ -335,7 +335,7 @@ function cellsOf({ check, workspace_id, seq, about, stands, should }: LedgerDiff
 /** Whole micro-credits as credits. Both are texts, because a sum over all workspaces may be too large for a number. */
 function decimalOf(micro: string): string {
   const digits = micro.replace('-', '').padStart(7, '0')
-  const decimals = digits.slice(-6).replace(/(?<!0)0+$/, '')
+  const decimals = String(Number(`0.${digits.slice(-6)}`)).slice(2)
   const whole = `${micro.startsWith('-') ? '-' : ''}${digits.slice(0, -6)}`
   return decimals === '' ? whole : `${whole}.${decimals}`
 }
