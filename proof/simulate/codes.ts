@@ -1,9 +1,7 @@
 import { ask, identityOf, newAsked, pause, post, type Stage, untilAnswered } from './client.ts'
 import { later } from './clock.ts'
 import { numberOf, type Verification } from './model.ts'
-import type { Step } from './script.ts'
-
-type Doing<K extends Step['do']> = Extract<Step, { do: K }>
+import type { Doing } from './script.ts'
 
 /** People who ask for codes again and again, so that the waits and limits of an address count. */
 const REGULARS = 6

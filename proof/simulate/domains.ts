@@ -1,13 +1,10 @@
 import { ask, type Stage } from './client.ts'
 import { elapsedMs } from './clock.ts'
 import type { Domain } from './model.ts'
-import type { Step } from './script.ts'
+import type { Doing } from './script.ts'
 
 /** An owner changes a domain or its records, or asks the service to look for them. */
-export async function changeDomain(
-  stage: Stage,
-  { which, how }: Extract<Step, { do: 'domain' }>,
-): Promise<void> {
+export async function changeDomain(stage: Stage, { which, how }: Doing<'domain'>): Promise<void> {
   const { world, model } = stage
   const domain = model.domains[which % model.domains.length] as Domain
   const place = model.places[domain.place]

@@ -3,10 +3,8 @@ import { elapsedMs } from './clock.ts'
 import { type Contact, createToggle, numberOf } from './model.ts'
 import { optOutOf } from './outside.ts'
 import { mixed } from './random.ts'
-import type { Step } from './script.ts'
+import type { Doing } from './script.ts'
 import type { Core } from './world.ts'
-
-type Doing<K extends Step['do']> = Extract<Step, { do: K }>
 
 /** The zones of contacts. The clocks of one are set back in the night of some seeds. */
 const ZONES = ['Asia/Kathmandu', 'Pacific/Honolulu', 'Etc/UTC', 'Europe/Berlin'] as const

@@ -1,11 +1,9 @@
 import { ask, identityOf, type Stage } from './client.ts'
-import type { Step } from './script.ts'
+import type { Doing } from './script.ts'
 import type { Core } from './world.ts'
 
 // What owners, clients and operators look at, and requests that the service refuses. Both change nothing, so the invariants
 // hold as without them.
-
-type Doing<K extends Step['do']> = Extract<Step, { do: K }>
 
 /** What a question is about. */
 interface About {

@@ -393,6 +393,7 @@ type Kinds = typeof kinds
 export type Step = {
   [K in keyof Kinds]: Kinds[K] extends fc.Arbitrary<infer T> ? T : never
 }[keyof Kinds]
+export type Doing<K extends Step['do']> = Extract<Step, { do: K }>
 
 /** How often each kind is chosen; those after `revoke` are faults. */
 const weights: Record<keyof Kinds, number> = {

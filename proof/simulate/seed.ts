@@ -19,10 +19,12 @@ import {
   PROVIDERS,
 } from './model.ts'
 import { countKeysFrom, setZone } from './names.ts'
-import { network, providersOf, setOutside } from './outside.ts'
+import { setOutside } from './outside.ts'
 import { payments } from './payments.ts'
+import { providersOf } from './providers.ts'
 import { LOOKS, lookAtSpending, QUESTIONS, REFUSED } from './questions.ts'
 import { mixed } from './random.ts'
+import { network } from './receivers.ts'
 import { isAged, passWeeks, RETENTION_DAYS } from './retention.ts'
 import { isFault, scriptOf, shorterScripts, type Timed } from './script.ts'
 import { type Connection, createWorld, makeImage, Violation } from './world.ts'

@@ -1,4 +1,4 @@
-import { CONTENT, type MessageRow, type Stage } from './rows.ts'
+import { CONTENT, hasAllEvents, type MessageRow, type Stage } from './rows.ts'
 
 interface VerificationRow {
   workspace_id: string
@@ -61,7 +61,7 @@ export function checkCodes(
     // All erased persons have the same name.
     if (row.recipient !== 'erased') sends.set(address, [...(sends.get(address) ?? []), ...times])
     const events = approvals.get(row.id) ?? 0
-    if (events !== (row.status === 'approved' ? 1 : 0) && hasEvents(row.workspace_id)) {
+    if (events !== (row.status === 'approved' ? 1 : 0) && hasAllEvents(model, row.workspace_id)) {
       world.violate('a code is right once', `${at}: ${events} events of approval`)
     }
   }
@@ -95,13 +95,6 @@ export function checkCodes(
       (ms, i) => i >= SENDS_AN_HOUR && ms - (times[i - SENDS_AN_HOUR] ?? 0) < HOUR_MS,
     )
     if (late >= 0) world.violate('codes to an address are limited', `${address}: ${times}`)
-  }
-
-  function hasEvents(workspace_id: string): boolean {
-    return model.hooks.some(
-      (hook) =>
-        hook.isWhole && model.places[hook.place]?.id === workspace_id && hook.mode === 'all',
-    )
   }
 }
 

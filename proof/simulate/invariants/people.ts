@@ -4,6 +4,7 @@ import { isLost } from './attempts.ts'
 import {
   brief,
   CONTENT,
+  hasAllEvents,
   type MessageRow,
   type RecipientRow,
   recipientsOf,
@@ -36,10 +37,7 @@ export function checkMails(
     const isDelivered = reached.every(({ status }) => status === 'delivered')
     const whole = reached.length === 0 ? 'failed' : isDelivered ? 'delivered' : 'sent'
     if (row.status !== whole) violate(`it is ${whole}`)
-    const isWatched = model.hooks.some(
-      (hook) =>
-        hook.isWhole && hook.mode === 'all' && model.places[hook.place]?.id === row.workspace_id,
-    )
+    const isWatched = hasAllEvents(model, row.workspace_id)
     const announced = failures.get(row.id) ?? []
     for (const { address, status, accepted } of recipients) {
       const person = model.carried.get(row.id)?.people.get(address)

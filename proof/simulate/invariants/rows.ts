@@ -48,6 +48,13 @@ export interface RecipientRow {
 export const recipientsOf = (row: Pick<MessageRow, 'recipients'> | undefined): RecipientRow[] =>
   JSON.parse(row?.recipients ?? '[]')
 
+/** Whether a webhook got each event of the workspace for the whole seed. Those in other forms get some events only. */
+export const hasAllEvents = ({ hooks, places }: Model, workspace_id: string): boolean =>
+  hooks.some(
+    ({ isWhole, mode, form, place }) =>
+      isWhole && mode === 'all' && form === 'svc' && places[place]?.id === workspace_id,
+  )
+
 export const brief = ({
   status,
   accepted,
