@@ -351,6 +351,8 @@ export function createModel(
     providerPauses: Object.fromEntries(
       PROVIDERS.map(({ name }) => [name, createToggle()]),
     ) as Record<ProviderName, Toggle>,
+    /** The messages that a provider refused late. */
+    refusedLate: new Set<string>(),
     /** The elapsed time of the last report that is still to come. */
     reports_until_ms: 0,
     /** The callbacks that have no answer yet. */

@@ -230,7 +230,7 @@ function carry(name: ProviderName, job: SendJob, batch: Call[]): Promise<Outcome
   } else if (hasIt || kind >= 92) take()
   const whether = hasIt ? 'has it' : 'lost it'
   if (kind < 85) {
-    if (name === 'plain' && !hasIt && variant % 2 === 0) refuseLate(name, job, 4_000 + latency)
+    if (LATE.includes(name) && !hasIt && variant % 2 === 0) refuseLate(name, job, 4_000 + latency)
     return end(`ambiguous, ${whether}`, latency, { type: 'ambiguous', ...failed }, false)
   }
   if (kind < 88) {
@@ -253,6 +253,9 @@ function carry(name: ProviderName, job: SendJob, batch: Call[]): Promise<Outcome
   const late = accepted(name, job, { number: one.calls, draw })
   return end('accepted late', kind < 96 ? slow : latency, late, false)
 }
+
+/** These may learn late that they never had a message. */
+const LATE: readonly ProviderName[] = ['plain', 'asked']
 
 const MISCONFIGURED = ['provider', 'sender'] as const
 

@@ -127,7 +127,12 @@ const CALL_PATTERNS: readonly Pattern[] = [
 ]
 
 /** The receipts of a message that the provider has: early, late, repeated, contradictory or none. */
-export function report(name: ProviderName, job: SendJob, draw: number, people: readonly string[]): void {
+export function report(
+  name: ProviderName,
+  job: SendJob,
+  draw: number,
+  people: readonly string[],
+): void {
   const one = carriedOf(job.message_id)
   const patterns = job.channel === 'voice' ? CALL_PATTERNS : PATTERNS
   const pattern = patterns[draw % patterns.length] ?? []
@@ -203,18 +208,20 @@ const recipientReceipt = (address: string, status: Receipt['status']) => ({
 })
 
 /** It becomes known late that the provider never accepted the message. */
-export function refuseLate(name: ProviderName, { workspace_id, message_id }: SendJob, ms: number): void {
+export function refuseLate(
+  name: ProviderName,
+  { workspace_id, message_id }: SendJob,
+  ms: number,
+): void {
   const { model } = outside
-  const began_ms = elapsedMs()
-  model.reports_until_ms = Math.max(model.reports_until_ms, began_ms + ms)
+  model.reports_until_ms = Math.max(model.reports_until_ms, elapsedMs() + ms)
   later(() => {
-    // Not played: the attempt of a process that died stays without an outcome in the journal.
-    if (model.deaths.some((at) => at >= began_ms)) return
     const receipt = {
       ...{ status: 'failed' as const, provider_message_id: null, never_accepted: true as const },
       ...{ error_code: 'refused', error_message: 'Simulated' },
     }
     const about = { workspace_id, message_id }
+    model.refusedLate.add(message_id)
     callBack(name, { type: 'receipt', about, provider_message_id: null, receipt })
   }, ms)
 }

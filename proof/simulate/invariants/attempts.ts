@@ -150,6 +150,8 @@ export function checkOutcomes({ world, model, database }: Stage): void {
     const { message_id, attempt, answer } = call
     if (answer === null || isLost(world, model, call)) continue
     const outcome = find.get(message_id, attempt)
+    // A late refusal may be stored before the unknown outcome, whose write is repeated after a fault.
+    if (outcome === 'rejected' && model.refusedLate.has(message_id)) continue
     if (outcome !== answer.type) {
       const at = `attempt ${attempt} of ${world.nameOf('m', message_id)}`
       world.violate('an answer of a provider counts', `${at} was ${answer.type}, and is ${outcome}`)

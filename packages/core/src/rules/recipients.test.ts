@@ -136,6 +136,7 @@ it('conserves the credits, refunds each share once, and moves each status forwar
             queue: new Map(queue),
             subscribers: new Map(),
             accounts: new Map([['w1', account]]),
+            attempts: new Map(),
             parts: new Map(),
             entries_about: new Map(),
           }

@@ -7,7 +7,7 @@ import type { MessagePartRow, MessageQueueRow, MessageRow } from '../rows/rows.t
 import { type Account, type Entry, newAccount } from './decide.ts'
 import type { Subscriber } from './deliveries.ts'
 import { planSettle } from './settle.ts'
-import type { LookupAnswer, Settlement, SettlePlan } from './settlement.ts'
+import type { AttemptSummary, LookupAnswer, Settlement, SettlePlan } from './settlement.ts'
 import { reportsOf } from './step.ts'
 
 const runtime = testRuntime('settle-carrier')
@@ -39,6 +39,7 @@ function settled(
   result: Settlement['result'],
   {
     token = 'mine' as string | null,
+    attempts = [] as Omit<AttemptSummary, 'message_id'>[],
     parts = [] as MessagePartRow[],
     entries = [] as Entry[],
     account = {} as Partial<Account>,
@@ -77,6 +78,7 @@ function settled(
     queue: new Map(isQueued ? [[message_id, queued]] : []),
     subscribers: new Map([['w1', subscribers]]),
     accounts: new Map([['w1', { ...newAccount('w1'), seq: 1, ...account }]]),
+    attempts: new Map([[message_id, attempts.map((one) => ({ ...one, message_id }))]]),
     parts: new Map([[message_id, parts]]),
     entries_about: new Map([[message_id, entries]]),
   }
@@ -124,6 +126,7 @@ describe('the conversation', () => {
       queue: new Map(),
       subscribers: new Map(),
       accounts: new Map([['w1', newAccount('w1')]]),
+      attempts: new Map(),
       parts: new Map(),
       entries_about: new Map(),
     }
@@ -483,10 +486,66 @@ describe('a message that its provider refused late', () => {
     expect(plan.dequeue).toEqual([])
   })
 
-  it('fails also before its attempt is settled', () => {
-    const plan = settled(make.message('w1'), 'a', late())
+  const first = { number: 1, provider: 'a', outcome: 'started' } as const
+  const second = { ...first, number: 2 }
+
+  it('fails also before its attempt is settled, and the attempt is rejected', () => {
+    const plan = settled(make.message('w1'), 'a', late(), { attempts: [first] })
     expect(plan.messages).toMatchObject([{ status: 'failed', accepted: false, provider: 'a' }])
     expect(plan.entries).toHaveLength(1)
+    expect(plan.dequeue).toHaveLength(1)
+    expect(plan.attempts).toEqual([
+      {
+        workspace_id: 'w1',
+        message_id: plan.messages[0]?.id,
+        number: 1,
+        outcome: 'rejected',
+        provider_message_id: null,
+        ...refusal,
+        finished_at: AT,
+      },
+    ])
+  })
+
+  it('fails while a second attempt is in flight, if only that one can be meant', () => {
+    const attempts = [{ ...first, provider: 'b', outcome: 'ambiguous' as const }, second]
+    const message = make.message('w1', { provider: 'b' })
+    const plan = settled(message, 'a', late(), { attempts, queue: { attempt: 2 } })
+    expect(plan.messages).toMatchObject([{ status: 'failed', accepted: false, provider: 'a' }])
+    expect(plan.attempts).toMatchObject([{ number: 2, outcome: 'rejected' }])
+  })
+
+  it.each([
+    ['an earlier attempt', [{ ...first, outcome: 'ambiguous' as const }, second]],
+    [
+      'an attempt of another provider',
+      [
+        { ...first, outcome: 'ambiguous' as const },
+        { ...second, provider: 'b' },
+      ],
+    ],
+  ])('does not change while an attempt is in flight and %s may be meant', (_, attempts) => {
+    const message = make.message('w1', { provider: 'a' })
+    const plan = settled(message, 'a', late(), { attempts, queue: { attempt: 2 } })
+    expect(plan).toMatchObject({ messages: [], entries: [], dequeue: [], attempts: [] })
+    expect(plan.message_events).toMatchObject([{ status: 'failed', applied: false }])
+  })
+
+  it('does not change when two attempts have an unknown outcome', () => {
+    const attempts = [first, second].map((one) => ({ ...one, outcome: 'ambiguous' as const }))
+    const message = make.message('w1', { provider: 'a' })
+    const plan = settled(message, 'a', late(), { ...waiting, attempts })
+    expect(plan).toMatchObject({ messages: [], entries: [], dequeue: [], attempts: [] })
+  })
+
+  it('does not reject an attempt that is only looked up', () => {
+    const attempts = [{ ...first, outcome: 'ambiguous' as const }]
+    const plan = settled(make.message('w1', { provider: 'a' }), 'a', late(), {
+      attempts,
+      queue: doubtful,
+    })
+    expect(plan.messages).toMatchObject([{ status: 'failed', accepted: false }])
+    expect(plan.attempts).toEqual([])
   })
 
   it.each<[string, Partial<MessageRow>, Partial<MessageQueueRow>]>([

@@ -4,7 +4,7 @@ import type { StoredRecipient } from '../rows/messages.ts'
 import type { MessagePartRow } from '../rows/rows.ts'
 import { chargeCall } from './money.ts'
 import { isDue, reported, reportsFor, withAcceptance } from './recipients.ts'
-import type { LookupAnswer, Step } from './settlement.ts'
+import type { AttemptSummary, LookupAnswer, Step } from './settlement.ts'
 import { advance } from './settlement.ts'
 import {
   addParts,
@@ -17,6 +17,7 @@ import {
   failKnown,
   failUnknown,
   isErased,
+  journal,
   LOOKUP,
   NOT_FOUND_MIN_MS,
   note,
@@ -114,20 +115,50 @@ export function settleCallback(
 
 /**
  * Applies a report that the provider never accepted the attempt: the message fails and is refunded. The report has no
- * effect if a provider has the message, or if the message is sent again because an outcome is unknown.
+ * effect if a provider has the message, if the message is sent again because an outcome is unknown, or if the report may be
+ * about another attempt than the last one.
  */
 export function settleRefused(step: Step, receipt: Receipt): boolean {
   const { message, queued } = step
   if (receipt.suppress) suppress(step, receipt.suppress)
   const isRepeated = queued?.task === 'send' && queued.unknown_since !== null
-  if (message.status !== 'queued' || message.accepted || isWithAnother(step) || isRepeated) {
+  const inFlight = attemptInFlight(step)
+  const isUnclear = mayMeanOther(step, inFlight)
+  if (message.status !== 'queued' || message.accepted || isUnclear || isRepeated) {
     note(step, receipt.status, false, receipt)
     return true
   }
   assign(message, step.settlement.provider)
-  const { error_code, error_message } = receipt
-  failKnown(step, error_code ?? 'rejected', error_message ?? 'The provider refused it')
+  const error_code = receipt.error_code ?? 'rejected'
+  const error_message = receipt.error_message ?? 'The provider refused it'
+  // The claim loses its row, so it cannot store the outcome.
+  if (inFlight) journal(step, inFlight.number, { type: 'rejected', error_code, error_message })
+  failKnown(step, error_code, error_message)
   return true
+}
+
+/** The attempt of the claim that holds the row; undefined if no claim does. */
+function attemptInFlight({ message, queued, state }: Step): AttemptSummary | undefined {
+  if (queued?.task !== 'send' || queued.token === null) return undefined
+  return state.attempts.get(message.id)?.find(({ number }) => number === queued.attempt)
+}
+
+/**
+ * Whether a refusal, which names its message only, may be about another attempt than the last one: another provider got the
+ * last one, or several attempts of this provider have no known outcome.
+ */
+function mayMeanOther(
+  { message, settlement, state }: Step,
+  inFlight: AttemptSummary | undefined,
+): boolean {
+  const last = inFlight?.provider ?? message.provider
+  if (last !== null && last !== settlement.provider) return true
+  const attempts = state.attempts.get(message.id) ?? []
+  const open = attempts.filter(
+    ({ provider, outcome }) =>
+      provider === settlement.provider && (outcome === 'started' || outcome === 'ambiguous'),
+  )
+  return open.length > 1
 }
 
 /** Whether the callback makes the row's look-up unnecessary. A claimed row does not change: its claim decides. */

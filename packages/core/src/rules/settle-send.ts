@@ -24,6 +24,7 @@ import {
   failKnown,
   failUnknown,
   isErased,
+  journal,
   LOOKUP,
   RETRY,
   requeue,
@@ -258,19 +259,4 @@ function doubt(
     // Only a callback can report the outcome; the row becomes due once more to fail the message.
     requeue(step, 'lookup', UNKNOWN_MAX_MS, since)
   }
-}
-
-function journal({ message, settlement, plan }: Step, number: number, outcome: Outcome): void {
-  const accepted = outcome.type === 'accepted'
-  const isKept = !isErased(message)
-  plan.attempts.push({
-    workspace_id: message.workspace_id,
-    message_id: message.id,
-    number,
-    outcome: outcome.type,
-    provider_message_id: accepted && isKept ? outcome.provider_message_id : null,
-    error_code: accepted ? null : outcome.error_code,
-    error_message: accepted || !isKept ? null : outcome.error_message,
-    finished_at: settlement.at,
-  })
 }

@@ -44,6 +44,7 @@ function stateOf(message: MessageRow, overrides: Partial<MessageQueueRow> = {}):
     queue: new Map([[message.id, queuedRow(message, overrides)]]),
     subscribers: new Map(),
     accounts: new Map([['w1', { ...newAccount('w1'), seq: 1 }]]),
+    attempts: new Map(),
     parts: new Map(),
     entries_about: new Map(),
   }

@@ -118,6 +118,15 @@ export const FINISHED_ATTEMPT_COLUMNS = [
   'finished_at',
 ] as const satisfies (keyof MessageAttemptRow)[]
 
+/** The columns of `message_attempts` that a late refusal reads. */
+export const ATTEMPT_SUMMARY_COLUMNS = [
+  'message_id',
+  'number',
+  'provider',
+  'outcome',
+] as const satisfies (keyof MessageAttemptRow)[]
+export type AttemptSummary = Pick<MessageAttemptRow, (typeof ATTEMPT_SUMMARY_COLUMNS)[number]>
+
 /** The rows that the settlements need, read under the storage's locks. */
 export interface SettleState {
   messages: Map<string, SettledMessage>
@@ -127,6 +136,8 @@ export interface SettleState {
   /** Whether events are stored even without a subscriber, and logged. Default: false. */
   keeps_events?: boolean
   accounts: Map<string, Account>
+  /** The attempts of each message, in their order; only late refusals need them. */
+  attempts: Map<string, AttemptSummary[]>
   /** The parts of each message; only callbacks need them. */
   parts: Map<string, MessagePartRow[]>
   /** The ledger entries about each message; only calls need them. */

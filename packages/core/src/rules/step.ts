@@ -1,4 +1,4 @@
-import type { Receipt, SuppressionReason } from '../contract/outside/provider.ts'
+import type { Outcome, Receipt, SuppressionReason } from '../contract/outside/provider.ts'
 import type { EventData } from '../contract/resources/events.ts'
 import type { Channel } from '../contract/resources/messages.ts'
 import type { MessageEventRow, MessageRow } from '../rows/rows.ts'
@@ -300,6 +300,26 @@ export function dequeue({ message, plan, state, queued }: Step): void {
   if (!state.queue.delete(message.id)) return
   forgetRequeue(plan, queued)
   plan.dequeue.push(message.id)
+}
+
+/** Stores the outcome of an attempt. */
+export function journal(
+  { message, settlement, plan }: Step,
+  number: number,
+  outcome: Outcome,
+): void {
+  const accepted = outcome.type === 'accepted'
+  const isKept = !isErased(message)
+  plan.attempts.push({
+    workspace_id: message.workspace_id,
+    message_id: message.id,
+    number,
+    outcome: outcome.type,
+    provider_message_id: accepted && isKept ? outcome.provider_message_id : null,
+    error_code: accepted ? null : outcome.error_code,
+    error_message: accepted || !isKept ? null : outcome.error_message,
+    finished_at: settlement.at,
+  })
 }
 
 /** Whether the message was erased: later reports may contain personal data and are not stored. */

@@ -88,6 +88,7 @@ it('a message that got its credits back gets none again, whatever its status say
     queue: new Map([[message.id, { ...queuedRow(message), token, attempt: 1 }]]),
     subscribers: new Map(),
     accounts: new Map([['w', newAccount('w')]]),
+    attempts: new Map(),
     parts: new Map(),
     entries_about: new Map(),
   }

@@ -95,6 +95,7 @@ function memoryMessages(
       queue: new Map(),
       subscribers: new Map(),
       accounts,
+      attempts: new Map(),
       parts: new Map(),
       entries_about: new Map(),
     }

@@ -172,6 +172,98 @@ export function messagePartsContract(open: OpenStorage): void {
       expect(kinds).toEqual(['grant', 'send', 'refund'])
     })
 
+    /** A refusal of the message, as its provider reports it late. */
+    const lateRefusal = ({ workspace_id, id }: MessageRow): Report => ({
+      type: 'receipt',
+      about: { workspace_id, message_id: id },
+      provider_message_id: null,
+      receipt: { ...receipt('failed'), provider_message_id: null, never_accepted: true },
+    })
+    const doubtful: Outcome = { type: 'ambiguous', error_code: 'x', error_message: 'No answer' }
+    const attemptsOf = async ({ workspace_id, id }: MessageRow) =>
+      (await bench.storage.read.messages.attempts(workspace_id, id)).map(
+        ({ number, outcome, error_code, finished_at }) => ({
+          ...{ number, outcome, error_code },
+          isFinished: finished_at !== null,
+        }),
+      )
+    const rejectedAttempt = { outcome: 'rejected', error_code: 'undelivered', isFinished: true }
+
+    it('of a late refusal end the attempt of the claim that holds the message', async () => {
+      const workspaceId = await bench.workspace()
+      const message = await bench.queued(workspaceId)
+      const claimed = only(await bench.claimMessages())
+      await intake().receiveReports('carrier', [lateRefusal(message)])
+      expect(await bench.message(workspaceId, message.id)).toMatchObject({
+        ...{ status: 'failed', accepted: false, credits_refunded: message.credits_used },
+      })
+      expect(await attemptsOf(message)).toEqual([{ number: 1, ...rejectedAttempt }])
+      // The claim has lost its row: its outcome changes nothing.
+      expect(await settle(claimed, doubtful)).toBe(false)
+      expect(await attemptsOf(message)).toEqual([{ number: 1, ...rejectedAttempt }])
+      bench.clock.advance(60 * MINUTE_MS)
+      expect(await bench.claimMessages()).toEqual([])
+    })
+
+    it('of a late refusal and its unknown outcome in one batch end the attempt once', async () => {
+      const workspaceId = await bench.workspace()
+      const orders = [
+        ['unknown', 'refused'],
+        ['refused', 'unknown'],
+      ] as const
+      for (const order of orders) {
+        const message = await bench.queued(workspaceId)
+        const { token } = only(await bench.claimMessages())
+        const settlements = order.map((kind): Settlement => {
+          const isRefusal = kind === 'refused'
+          const { receipt: refused } = lateRefusal(message) as Extract<Report, { type: 'receipt' }>
+          return {
+            ...{ workspace_id: workspaceId, message_id: message.id, provider: 'carrier' },
+            token: isRefusal ? null : token,
+            abilities: { idempotent: false, lookup: false },
+            result: isRefusal
+              ? { task: 'refused', receipt: refused }
+              : { task: 'send', attempt: 1, outcome: doubtful },
+            at: bench.clock.now(),
+          }
+        })
+        await bench.storage.hot.settle(settlements)
+        const { status, credits_refunded } = await bench.message(workspaceId, message.id)
+        expect({ status, credits_refunded }).toEqual({
+          status: 'failed',
+          credits_refunded: message.credits_used,
+        })
+        const [attempt, ...others] = await attemptsOf(message)
+        expect(others).toEqual([])
+        expect(attempt).toMatchObject({ number: 1, isFinished: true })
+      }
+    })
+
+    it('of a late refusal leave a newer attempt in flight alone', async () => {
+      const workspaceId = await bench.workspace()
+      const message = await bench.queued(workspaceId)
+      const lookup = { abilities: { idempotent: false, lookup: true } }
+      const sendOf = (attempt: number, outcome: Outcome) =>
+        ({ task: 'send', attempt, outcome, sender: NUMBER }) as const
+      await bench.settle(only(await bench.claimMessages()), sendOf(1, doubtful), lookup)
+      bench.clock.advance(2_000)
+      const asking = only(await bench.claimMessages())
+      const found = { type: 'not_found', certain: true } as const
+      await bench.settle(asking, { task: 'lookup', found }, lookup)
+      const second = only(await bench.claimMessages())
+      expect(second).toMatchObject({ task: 'send', attempt: 2 })
+      await intake().receiveReports('carrier', [lateRefusal(message)])
+      expect(await statusOf(message)).toBe('queued')
+      await bench.settle(second, sendOf(2, accepted('P1')), lookup)
+      expect(await bench.message(workspaceId, message.id)).toMatchObject({
+        ...{ status: 'sent', accepted: true, credits_refunded: 0 },
+      })
+      expect(await attemptsOf(message)).toMatchObject([
+        { number: 1, outcome: 'ambiguous' },
+        { number: 2, outcome: 'accepted' },
+      ])
+    })
+
     it('that come before the answer to the send wait for it', async () => {
       const workspaceId = await bench.workspace()
       const message = await bench.queued(workspaceId)

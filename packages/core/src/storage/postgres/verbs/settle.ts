@@ -13,6 +13,8 @@ import {
 } from '../../../rules/settle.ts'
 
 import {
+  ATTEMPT_SUMMARY_COLUMNS,
+  type AttemptSummary,
   FINISHED_ATTEMPT_COLUMNS,
   type SettleContext,
   type Settlement,
@@ -145,12 +147,21 @@ function prepareLookUp(t: Tables) {
      join message_parts p on p.workspace_id = r.workspace_id and p.message_id = r.id
      order by p.message_id, p.attempt, p.number`,
   )
+  // Attempts change under the lock of their queue row or of their message.
+  const findAttempts = statement<AttemptSummary>(
+    'find_attempts_of_refused',
+    `select ${ATTEMPT_SUMMARY_COLUMNS.map((name) => `a.${name}`).join(', ')}
+     from (select distinct * from unnest($1::text[], $2::text[]) r(workspace_id, id)) r
+     join message_attempts a on a.workspace_id = r.workspace_id and a.message_id = r.id
+     order by a.message_id, a.number`,
+  )
   return async (tx: Transaction, settlements: readonly Settlement[]): Promise<LookedUp> => {
     const workspaces = settlements.map(({ workspace_id }) => workspace_id)
     const ids = settlements.map(({ message_id }) => message_id)
     const moving = settlements.filter(mayMoveCredits)
     const called = settlements.filter(({ result }) => result.task === 'callback')
-    const [queued, messages, accounts, entries, parts, subscribers] = await Promise.all([
+    const refused = settlements.filter(({ result }) => result.task === 'refused')
+    const [queued, messages, accounts, entries, parts, attempts, subscribers] = await Promise.all([
       tx.rows(lockQueued, workspaces, ids),
       tx.rows(lockMessages, workspaces, ids),
       credits.lock(tx, new Set(moving.map(({ workspace_id }) => workspace_id))),
@@ -168,6 +179,13 @@ function prepareLookUp(t: Tables) {
             called.map(({ workspace_id }) => workspace_id),
             called.map(({ message_id }) => message_id),
           ),
+      refused.length === 0
+        ? []
+        : tx.rows(
+            findAttempts,
+            refused.map(({ workspace_id }) => workspace_id),
+            refused.map(({ message_id }) => message_id),
+          ),
       lookUpSubscribers(tx, workspaces),
     ])
     const state: LookedUp = {
@@ -175,12 +193,17 @@ function prepareLookUp(t: Tables) {
       messages: new Map(messages.map((message) => [message.id, message])),
       queue: new Map(queued.map((row) => [row.message_id, row])),
       accounts,
+      attempts: new Map(),
       parts: new Map(),
       entries_about: new Map(),
     }
     for (const entry of entries) {
       const known = state.entries_about.get(entry.ref_id) ?? []
       state.entries_about.set(entry.ref_id, [...known, entry])
+    }
+    for (const attempt of attempts) {
+      const known = state.attempts.get(attempt.message_id) ?? []
+      state.attempts.set(attempt.message_id, [...known, attempt])
     }
     for (const part of parts) {
       state.parts.set(part.message_id, [...(state.parts.get(part.message_id) ?? []), part])

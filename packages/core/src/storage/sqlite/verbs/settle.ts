@@ -10,6 +10,7 @@ import {
 } from '../../../rules/settle.ts'
 
 import {
+  ATTEMPT_SUMMARY_COLUMNS,
   FINISHED_ATTEMPT_COLUMNS,
   type SettleContext,
   type Settlement,
@@ -105,6 +106,12 @@ function prepareLookUp(connection: Connection, t: Tables) {
     namesOf(t.message_queue),
     'message_id = ?',
   )
+  const findAttempts = selectFrom(
+    connection,
+    t.message_attempts,
+    ATTEMPT_SUMMARY_COLUMNS,
+    'workspace_id = ? and message_id = ? order by number',
+  )
   const findParts = selectFrom(
     connection,
     t.message_parts,
@@ -125,12 +132,16 @@ function prepareLookUp(connection: Connection, t: Tables) {
       queue: new Map(),
       subscribers: new Map(),
       accounts: new Map(),
+      attempts: new Map(),
       parts: new Map(),
       entries_about: new Map(),
     }
     for (const { workspace_id, message_id, result } of settlements) {
       if (result.task === 'callback' && !state.parts.has(message_id)) {
         state.parts.set(message_id, findParts(workspace_id, message_id))
+      }
+      if (result.task === 'refused' && !state.attempts.has(message_id)) {
+        state.attempts.set(message_id, findAttempts(workspace_id, message_id))
       }
       if (state.messages.has(message_id)) continue
       const message = findMessage(workspace_id, message_id)[0]
