@@ -4,7 +4,7 @@ import { type Audit, createAudit, createRefusedSignIns } from './audit/audit.ts'
 import { type Billing, createBilling } from './billing/billing.ts'
 import { type Broadcasts, createBroadcasts } from './broadcasts/broadcasts.ts'
 import { type BroadcastStepper, createBroadcastStepper } from './broadcasts/run.ts'
-import { createApprovedTemplates } from './carriers/approved-templates.ts'
+import { type ApprovedTemplates, createApprovedTemplates } from './carriers/approved-templates.ts'
 import { createCarriers, createPauses } from './carriers/carriers.ts'
 import { type Contacts, createContacts } from './contacts/contacts.ts'
 import { createSuppressions, type Suppressions } from './contacts/suppressions.ts'
@@ -394,7 +394,14 @@ function bindApi(parts: Parts) {
   })
   const contacts = createContacts({ storage, runtime, quotas })
   const quietHours = createQuietHours({ storage, runtime })
-  const sending = sendingParts(parts, contacts, quietHours)
+  const approved = createApprovedTemplates({
+    carriers,
+    open: dispatching.provider,
+    elapsed: runtime.elapsed,
+    now: runtime.now,
+    log: runtime.log,
+  })
+  const sending = sendingParts(parts, { contacts, quietHours, approved })
   const messages = createMessages(sending)
   const { verifications, fallBack } = createVerifications({
     ...sending,
@@ -470,7 +477,7 @@ function bindApi(parts: Parts) {
     }),
     messages,
     verifications,
-    templates: createTemplates({ storage, runtime }),
+    templates: createTemplates({ storage, runtime, approved }),
     broadcasts: createBroadcasts({ ...spreading, voice: carriers.serves('voice') }),
     received: createReceivedMessages({ storage, receive: intake.receive }),
     webhooks: createWebhooks({
@@ -525,8 +532,15 @@ function bindApi(parts: Parts) {
 /** What messages and verifications have in common. */
 function sendingParts(
   parts: Parts,
-  contacts: Contacts<'decoded'>,
-  quietHours: QuietHoursOf,
+  {
+    contacts,
+    quietHours,
+    approved,
+  }: {
+    contacts: Contacts<'decoded'>
+    quietHours: QuietHoursOf
+    approved: ApprovedTemplates
+  },
 ): BulkParts {
   const { options, storage, runtime, carriers, mails } = parts
   const { sequence_limit } = options
@@ -540,12 +554,7 @@ function sendingParts(
       storage,
       carriers,
       fromRule: createFromRule({ storage, runtime }),
-      approved: createApprovedTemplates({
-        carriers,
-        open: parts.dispatching.provider,
-        elapsed: runtime.elapsed,
-        log: runtime.log,
-      }),
+      approved,
     }),
     takesSeveral: carriers.takesSeveral,
     statusCallbacks: createStatusCallbacks({

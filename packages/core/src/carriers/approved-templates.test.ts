@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { TemplateList, Traits } from '../contract/outside/provider.ts'
+import type { ProviderTemplate, TemplateList, Traits } from '../contract/outside/provider.ts'
 import { type ApprovedTemplates, createApprovedTemplates } from './approved-templates.ts'
 
 const MINUTE_MS = 60_000
@@ -42,6 +42,7 @@ function open(providers: Record<string, boolean> = { wa: true }) {
       },
     }),
     elapsed: () => clock_ms,
+    now: () => new Date(clock_ms),
     log: { warn: (fields: object) => void warnings.push(fields) } as never,
   })
 }
@@ -141,5 +142,90 @@ describe('the approved templates', () => {
     open({})
     expect(fault(SALE)).toBeNull()
     expect(readings).toEqual([])
+  })
+})
+
+describe('the state of a template', () => {
+  const stateOf = (template: Parameters<ApprovedTemplates['fault']>[1], refresh = false) =>
+    approved.stateOf(template, { refresh })
+  const state = async (...asked: Parameters<typeof stateOf>) => (await stateOf(...asked)).state
+
+  function answerWith(...templates: Partial<ProviderTemplate>[]) {
+    const known = { ...ORDER, status: 'APPROVED', is_approved: false }
+    const all = templates.map((one) => ({ ...known, ...one }))
+    answer = () => ({ type: 'listed', templates: all, ids: { shop: ORDER } })
+  }
+
+  it('is in the words of the provider, with the reason of a rejection', async () => {
+    answerWith(
+      { is_approved: true },
+      { name: 'new', status: 'PENDING', is_pending: true },
+      { name: 'bad', status: 'REJECTED', reason: 'PROMOTIONAL' },
+    )
+    const checked_at = new Date(clock_ms)
+    const read = { reason: null, checked_at }
+    expect(await stateOf(ORDER)).toEqual({ ...read, state: 'approved', status: 'APPROVED' })
+    expect(await stateOf({ ...ORDER, name: 'new' })).toEqual({
+      ...{ ...read, state: 'pending', status: 'PENDING' },
+    })
+    expect(await stateOf({ ...ORDER, name: 'bad' })).toEqual({
+      ...{ state: 'refused', status: 'REJECTED', reason: 'PROMOTIONAL', checked_at },
+    })
+    expect(await stateOf({ ...ORDER, language: 'de' })).toEqual({
+      ...{ ...read, state: 'missing', status: null },
+    })
+    expect(await state({ id: 'shop' })).toBe('approved')
+    expect(readings).toEqual(['wa'])
+  })
+
+  it('is asked for again with refresh, at most once a minute', async () => {
+    answerWith({ status: 'PENDING', is_pending: true })
+    expect(await state(ORDER)).toBe('pending')
+    answerWith({ is_approved: true })
+    clock_ms += MINUTE_MS - 1
+    expect(await state(ORDER, true)).toBe('pending')
+    clock_ms += 1
+    expect(await state(ORDER)).toBe('pending')
+    expect(await stateOf(ORDER, true)).toMatchObject({
+      ...{ state: 'approved', checked_at: new Date(clock_ms) },
+    })
+    expect(readings).toHaveLength(2)
+  })
+
+  it('is not known where a provider lists none, cannot be asked, or the name has placeholders', async () => {
+    expect(await stateOf({ name: '{{name}}', language: 'en' })).toEqual({
+      ...{ state: 'unchecked', status: null, reason: null, checked_at: null },
+    })
+    open({ wa: true, other: false })
+    expect(await state(ORDER)).toBe('unchecked')
+    open({})
+    expect(await state(ORDER)).toBe('unchecked')
+    expect(readings).toEqual([])
+    open()
+    answer = () => ({ type: 'unavailable', reason: 'no permission' })
+    expect(await stateOf(ORDER)).toMatchObject({ state: 'unavailable', checked_at: null })
+  })
+
+  it('is the best of several providers, and not known if one that may have approved it cannot be asked', async () => {
+    open({ wa: true, other: true })
+    const states = [['PAUSED'], ['PENDING']]
+    answer = () => {
+      const [status = ''] = states.shift() ?? []
+      const one = { ...ORDER, status, is_approved: false, is_pending: status === 'PENDING' }
+      return { type: 'listed', templates: [one], ids: {} }
+    }
+    expect(await stateOf(ORDER)).toMatchObject({ state: 'pending', status: 'PENDING' })
+    clock_ms += MINUTE_MS
+    answerWith({ is_approved: true })
+    const listing = answer
+    let count = 0
+    answer = () => (++count === 1 ? { type: 'unavailable', reason: 'gone' } : listing())
+    expect(await state(ORDER, true)).toBe('approved')
+    clock_ms += MINUTE_MS
+    count = 0
+    answerWith({ status: 'PAUSED' })
+    const paused = answer
+    answer = () => (++count === 1 ? { type: 'unavailable', reason: 'gone' } : paused())
+    expect(await state(ORDER, true)).toBe('unavailable')
   })
 })

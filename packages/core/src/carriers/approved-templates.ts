@@ -1,5 +1,6 @@
-import type { Provider, TemplateList } from '../contract/outside/provider.ts'
+import type { Provider, ProviderTemplate, TemplateList } from '../contract/outside/provider.ts'
 import type { WhatsappContent } from '../contract/resources/content.ts'
+import type { TemplateApproval } from '../contract/resources/templates.ts'
 import type { Awaitable } from '../runtime/awaitable.ts'
 import type { Log } from '../runtime/runtime.ts'
 import type { Carriers } from './carriers.ts'
@@ -13,6 +14,8 @@ export interface ApprovedTemplates {
    * or cannot be asked now. Waits only if the template is not in a list that was read in the last minute.
    */
   fault(sender: string | undefined, template: TemplateContent): Awaitable<string | null>
+  /** What the providers say about a template, from any sender. `refresh`: they are asked again, at most once a minute. */
+  stateOf(template: TemplateContent, options: { refresh: boolean }): Promise<TemplateApproval>
 }
 
 /** A list is read again after this time, while messages are sent by it: so long a paused template may still be charged. */
@@ -28,10 +31,11 @@ const ASK_EVERY_MS = 60_000
 const WAIT_MS = 5_000
 
 interface Known {
-  /** The statuses by name and language; '' for an approved template. Null before the first reading. */
-  statuses: ReadonlyMap<string, string> | null
+  /** The templates by name and language. Null before the first reading. */
+  templates: ReadonlyMap<string, ProviderTemplate> | null
   ids: Extract<TemplateList, { type: 'listed' }>['ids']
   read_at_ms: number
+  read_at: Date | null
   asked_at_ms: number
   asking: Promise<void> | null
   /** Why the last reading failed; null if it did not. */
@@ -42,11 +46,13 @@ export function createApprovedTemplates({
   carriers,
   open,
   elapsed,
+  now,
   log,
 }: {
   carriers: Pick<Carriers, 'of' | 'traits'>
   open: (provider: string) => Promise<Pick<Provider, 'templates'>>
   elapsed: () => number
+  now: () => Date
   log: Pick<Log, 'warn'>
 }): ApprovedTemplates {
   const lists = new Map<string, Known>()
@@ -70,10 +76,9 @@ export function createApprovedTemplates({
     }
     known.fault = null
     known.read_at_ms = elapsed()
+    known.read_at = now()
     known.ids = found.ids
-    known.statuses = new Map(
-      found.templates.map((one) => [keyOf(one), one.is_approved ? '' : one.status]),
-    )
+    known.templates = new Map(found.templates.map((one) => [keyOf(one), one]))
   }
 
   function ask(provider: string): Promise<void> {
@@ -89,34 +94,47 @@ export function createApprovedTemplates({
     return asking !== null || elapsed() - asked_at_ms >= ASK_EVERY_MS
   }
 
-  /** The status of the template: '' for an approved one, `none` for one that is not listed; null if nothing is known. */
-  function statusAt(provider: string, template: TemplateContent): string | null {
-    const { statuses, ids, read_at_ms, fault } = listOf(provider)
+  /** The template at a provider, `none` if it is not listed, and null if nothing is known. */
+  function foundAt(provider: string, template: TemplateContent): ProviderTemplate | 'none' | null {
+    const { templates, ids, read_at_ms, fault } = listOf(provider)
     const age_ms = elapsed() - read_at_ms
-    if (!statuses || age_ms > KEPT_MS) return null
+    if (!templates || age_ms > KEPT_MS) return null
     const { id } = template
     const named = id !== undefined && Object.hasOwn(ids, id) ? ids[id] : undefined
     const name = template.name ?? named?.name
     const language = template.language ?? named?.language
-    const status =
+    const found =
       name === undefined || language === undefined
-        ? NOT_LISTED
-        : (statuses.get(keyOf({ name, language })) ?? NOT_LISTED)
-    if (status === '') {
-      if (age_ms > REFRESH_MS && mayAsk(provider)) void ask(provider)
-      return status
-    }
-    return fault === null ? status : null
+        ? undefined
+        : templates.get(keyOf({ name, language }))
+    // After a failed reading, a template that was not approved may have been approved since.
+    return found?.is_approved || fault === null ? (found ?? NOT_LISTED) : null
+  }
+
+  /** The status of the template: '' for an approved one, `none` for one that is not listed; null if nothing is known. */
+  function statusAt(provider: string, template: TemplateContent): string | null {
+    const found = foundAt(provider, template)
+    if (found === null || found === NOT_LISTED) return found
+    if (!found.is_approved) return found.status
+    const isOld = elapsed() - listOf(provider).read_at_ms > REFRESH_MS
+    if (isOld && mayAsk(provider)) void ask(provider)
+    return ''
+  }
+
+  /** The providers that may get a message with a template, and whether each of them lists its templates. */
+  function providersOf(sender: string | undefined): { all: string[]; isListed: boolean } {
+    const message = { channel: 'whatsapp', livemode: true, sender: sender ?? null } as const
+    const all = carriers.of(message).map(({ provider }) => provider)
+    const isListed =
+      all.length > 0 && all.every((one) => carriers.traits.get(one)?.lists_templates === true)
+    return { all, isListed }
   }
 
   return {
     fault(sender, template) {
-      // A name with placeholders is known only when they are filled in.
-      if (`${template.name}${template.id}${template.language}`.includes('{{')) return null
-      const message = { channel: 'whatsapp', livemode: true, sender: sender ?? null } as const
-      const all = carriers.of(message).map(({ provider }) => provider)
-      if (all.length === 0) return null
-      if (!all.every((one) => carriers.traits.get(one)?.lists_templates)) return null
+      if (isOpen(template)) return null
+      const { all, isListed } = providersOf(sender)
+      if (!isListed) return null
       const decide = () => {
         const statuses = all.map((one) => statusAt(one, template))
         if (statuses.some((status) => status === null || status === '')) return null
@@ -127,7 +145,44 @@ export function createApprovedTemplates({
       if (askable.length === 0) return decide()
       return within(WAIT_MS, Promise.all(askable.map(ask))).then(decide)
     },
+    async stateOf(template, { refresh }) {
+      const { all, isListed } = providersOf(undefined)
+      if (!isListed || isOpen(template)) return UNKNOWN
+      const isNeeded = (one: string) => refresh || foundAt(one, template) === null
+      const askable = all.filter((one) => isNeeded(one) && mayAsk(one))
+      await within(WAIT_MS, Promise.all(askable.map(ask)))
+      const found = all.map((one) => foundAt(one, template))
+      const read = all.flatMap((one) => listOf(one).read_at ?? [])
+      const oldest = read.toSorted((a, b) => a.getTime() - b.getTime())[0]
+      return { ...approvalOf(found), checked_at: oldest ?? null }
+    },
   }
+}
+
+/** What providers together say: one that has approved a template can send it. */
+function approvalOf(
+  found: readonly (ProviderTemplate | 'none' | null)[],
+): Omit<TemplateApproval, 'checked_at'> {
+  const listed = found.filter((one) => one !== null && one !== NOT_LISTED)
+  const best = listed.find((one) => one.is_approved) ?? listed.find((one) => one.is_pending)
+  if (!best?.is_approved && found.includes(null)) {
+    return { state: 'unavailable', status: null, reason: null }
+  }
+  const shown = best ?? listed[0]
+  if (!shown) return { state: 'missing', status: null, reason: null }
+  const { is_approved, is_pending = false, status, reason = null } = shown
+  const state = is_approved ? 'approved' : is_pending ? 'pending' : 'refused'
+  return { state, status, reason }
+}
+
+const UNKNOWN: TemplateApproval = {
+  ...{ state: 'unchecked', status: null, reason: null },
+  checked_at: null,
+}
+
+/** Whether the name has placeholders: it is known only when they are filled in. */
+function isOpen({ name, id, language }: TemplateContent): boolean {
+  return `${name}${id}${language}`.includes('{{')
 }
 
 const UNCHECKED =
@@ -137,8 +192,9 @@ const NOT_LISTED = 'none'
 
 function newList(): Known {
   return {
-    statuses: null,
+    templates: null,
     ids: {},
+    read_at: null,
     read_at_ms: Number.NEGATIVE_INFINITY,
     asked_at_ms: Number.NEGATIVE_INFINITY,
     asking: null,

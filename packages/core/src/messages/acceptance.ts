@@ -226,7 +226,7 @@ export function createSenders({
   approved,
 }: {
   storage: Pick<Storage, 'read'>
-  approved: ApprovedTemplates
+  approved: Pick<ApprovedTemplates, 'fault'>
   fromRule: FromRule
   carriers: Pick<Carriers, 'senderFault' | 'serves'>
 }): Senders {

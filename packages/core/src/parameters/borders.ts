@@ -21,6 +21,7 @@ import type { EventKind } from '../contract/resources/events.ts'
 import { messageExport, messageSearch, newSavedFilter } from '../contract/resources/messages.ts'
 import { personHistory, personSearch } from '../contract/resources/people.ts'
 import { templateName } from '../contract/resources/template-use.ts'
+import { type ApprovalQuery, approvalQuery } from '../contract/resources/templates.ts'
 import { type ExternalCode, externalCode } from '../contract/resources/verifications.ts'
 import { SUBSCRIPTIONS } from '../contract/resources/webhooks.ts'
 import type { CoreEvent, EventPageOptions, EventsOptions, HandlerOptions } from '../events/feed.ts'
@@ -426,6 +427,7 @@ function templateBorders(api: Api['templates']) {
     publish: takes(workspaceId, one, body(api.publish), actor),
     push: takes(workspaceId, body(api.push), actor),
     preview: takes(workspaceId, body(api.preview)),
+    approval: takes(workspaceId, checked<ApprovalQuery>('', approvalQuery)),
     versions: takes(workspaceId, one, slice),
     version: takes(workspaceId, one, checked<number>('version', z.int().min(1))),
     delete: takes(workspaceId, one, actor),

@@ -2,17 +2,20 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { assertCredentialHolds } from '../api-keys/credential.ts'
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
+import type { ApprovedTemplates } from '../carriers/approved-templates.ts'
 import type { Body, BodyIn, Form } from '../contract/endpoints/endpoint.ts'
 import { pageOf, type Slice, withNext } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { AuditAction } from '../contract/resources/audit.ts'
 import type {
+  ApprovalQuery,
   templates as endpoints,
   ListedTemplate,
   ListedVersion,
   PushedTemplate,
   Template,
+  TemplateApproval,
   TemplatePreview,
   TemplateVersion,
 } from '../contract/resources/templates.ts'
@@ -89,6 +92,11 @@ export interface Templates<F extends Form = 'given'> {
     workspaceId: string,
     request: BodyIn<typeof endpoints.preview, F>,
   ): Promise<TemplatePreview>
+  /**
+   * What the providers of WhatsApp say about one of their templates. They are asked if it is not known, or with `refresh`, at most
+   * once a minute and for 5 s.
+   */
+  approval(workspaceId: string, query: ApprovalQuery): Promise<TemplateApproval>
   /** Removes the draft; messages cannot use the template any more. @throws SvcError in the same cases as `get` */
   delete(workspaceId: string, name: string, actor?: Actor): Promise<void>
 }
@@ -101,9 +109,11 @@ type Draft = Pick<
 export function createTemplates({
   storage,
   runtime,
+  approved,
 }: {
   storage: Storage
   runtime: Runtime
+  approved: Pick<ApprovedTemplates, 'stateOf'>
 }): Templates<'decoded'> {
   const mailsOf = createMails({ templates: storage.read.templates, inlineCss: createCssInliner() })
 
@@ -196,6 +206,8 @@ export function createTemplates({
       })
       return wanted.map(({ name }) => done.get(name) as PushedTemplate)
     },
+    approval: (_workspaceId, { refresh = false, ...template }) =>
+      approved.stateOf(template, { refresh }),
     async preview(workspaceId, { name, version, template, ...use }) {
       const source = template
         ? await unstored(workspaceId, template)

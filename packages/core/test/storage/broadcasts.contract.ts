@@ -81,7 +81,11 @@ export function broadcastsContract(open: OpenStorage): void {
     const workspaceId = await bench.workspace(credits)
     const key = bench.make.apiKey(workspaceId, { scopes: ['send_messages', 'manage_contacts'] })
     await bench.storage.write(({ apiKeys }) => apiKeys.insert(key))
-    const templates = createTemplates({ storage: bench.storage, runtime: bench.clock })
+    const templates = createTemplates({
+      storage: bench.storage,
+      runtime: bench.clock,
+      approved: { stateOf: () => Promise.reject(new Error('no provider')) },
+    })
     await templates.create(workspaceId, {
       name: 'news',
       category: 'marketing',

@@ -2003,4 +2003,19 @@ export default {
   'Delete the filter {name}?': 'حذف عامل التصفية {name}؟',
   'The messages stay.': 'تبقى الرسائل.',
   'Saved.': 'حُفظ.',
+  'Approval by WhatsApp': 'موافقة واتساب',
+  'Checked {time}.': 'تم التحقق {time}.',
+  'approved by WhatsApp': 'معتمد من واتساب',
+  'waits for approval': 'بانتظار الموافقة',
+  'not approved: {word}': 'غير معتمد: {word}',
+  'Reason: {reason}': 'السبب: {reason}',
+  'not at WhatsApp': 'غير موجود لدى واتساب',
+  'approval not known': 'حالة الموافقة غير معروفة',
+  'Messages with it can be sent.': 'يمكن إرسال الرسائل به.',
+  'Messages with it are refused, and cost nothing.': 'تُرفض الرسائل به دون أي تكلفة.',
+  'There is no template with this name and language. Messages with it are refused, and cost nothing.':
+    'لا يوجد قالب بهذا الاسم وهذه اللغة. تُرفض الرسائل به دون أي تكلفة.',
+  'The provider does not say which templates are approved.': 'لا يوضح المزوّد القوالب المعتمدة.',
+  'The provider cannot be asked now. Messages are accepted without this check.':
+    'لا يمكن سؤال المزوّد الآن. تُقبل الرسائل دون هذا التحقق.',
 }

@@ -1845,4 +1845,21 @@ export default {
   'Delete the filter {name}?': 'Den Filter {name} löschen?',
   'The messages stay.': 'Die Nachrichten bleiben.',
   'Saved.': 'Gespeichert.',
+  'Approval by WhatsApp': 'Genehmigung durch WhatsApp',
+  'Checked {time}.': 'Geprüft {time}.',
+  'approved by WhatsApp': 'von WhatsApp genehmigt',
+  'waits for approval': 'wartet auf Genehmigung',
+  'not approved: {word}': 'nicht genehmigt: {word}',
+  'Reason: {reason}': 'Grund: {reason}',
+  'not at WhatsApp': 'nicht bei WhatsApp',
+  'approval not known': 'Genehmigung nicht bekannt',
+  'Messages with it can be sent.': 'Nachrichten damit können gesendet werden.',
+  'Messages with it are refused, and cost nothing.':
+    'Nachrichten damit werden abgelehnt und kosten nichts.',
+  'There is no template with this name and language. Messages with it are refused, and cost nothing.':
+    'Es gibt keine Vorlage mit diesem Namen und dieser Sprache. Nachrichten damit werden abgelehnt und kosten nichts.',
+  'The provider does not say which templates are approved.':
+    'Der Anbieter teilt nicht mit, welche Vorlagen genehmigt sind.',
+  'The provider cannot be asked now. Messages are accepted without this check.':
+    'Der Anbieter kann gerade nicht gefragt werden. Nachrichten werden ohne diese Prüfung angenommen.',
 }

@@ -92,3 +92,16 @@ export interface ReadRecipients {
   /** The numbers that cannot be read, and why; the service rejects them. */
   faults: { line: number; message: string }[]
 }
+
+/** What the providers of WhatsApp say about a template. */
+export interface WhatsappApproval {
+  /**
+   * `refused`: it is rejected, paused or disabled; `missing`: no provider has it; `unchecked`: a provider lists no templates;
+   * `unavailable`: no provider could be asked.
+   */
+  state: 'approved' | 'pending' | 'refused' | 'missing' | 'unchecked' | 'unavailable'
+  /** The word of the provider for its state, and for the reason of a rejection. */
+  status: string | null
+  reason: string | null
+  checked_at: string | null
+}

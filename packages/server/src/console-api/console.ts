@@ -35,6 +35,7 @@ import { secondFactorEndpoints, secondFactorHandlers } from './second-factor.ts'
 import { personHandlers, sessionHandlers } from './session.ts'
 import { streamEndpoints, streamHandlers } from './stream.ts'
 import { tableEndpoints, tableHandlers } from './tables.ts'
+import { templateEndpoints, templateHandlers } from './templates.ts'
 
 /** The options of the console. */
 export interface ConsoleOptions {
@@ -164,6 +165,7 @@ export async function serveConsole(
   })
   mount(app, admission, peopleEndpoints, peopleHandlers(core), { console: access })
   mount(app, admission, tableEndpoints, tableHandlers(core), { console: access })
+  mount(app, admission, templateEndpoints, templateHandlers(core), { console: access })
   mount(app, admission, findingEndpoints, findingHandlers(core), { console: access })
   for (const name of Object.keys(bundle?.files ?? {})) {
     servePage(app, admission, {

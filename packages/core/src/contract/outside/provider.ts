@@ -253,6 +253,10 @@ export interface ProviderTemplate {
   is_approved: boolean
   /** The provider's word for its state, for example `PAUSED`. */
   status: string
+  /** Whether the provider has not decided about it yet. */
+  is_pending?: boolean
+  /** Why the provider rejected it, in a word of the provider, for example `PROMOTIONAL`. */
+  reason?: string
 }
 
 /** The templates of WhatsApp that a provider has. */

@@ -413,3 +413,43 @@ export const templates = {
       'Messages cannot use it any more. Its versions stay readable until the workspace needs their space.',
   }),
 } as const
+
+/** What providers of WhatsApp say about a template. */
+export const APPROVAL_STATES = [
+  'approved',
+  'pending',
+  'refused',
+  'missing',
+  'unchecked',
+  'unavailable',
+] as const
+
+/**
+ * The state of a WhatsApp template at its providers. `refused`: it is rejected, paused or disabled; `missing`: no provider has it;
+ * `unchecked`: a provider lists no templates; `unavailable`: no provider could be asked.
+ */
+export const templateApproval = z.object({
+  state: z.enum(APPROVAL_STATES),
+  /** The word of the provider for its state, and for the reason of a rejection. */
+  status: z.string().nullable(),
+  reason: z.string().nullable(),
+  /** When the providers were asked; null: they were not. */
+  checked_at: timestamp.nullable(),
+})
+
+/** The state of a WhatsApp template at its providers. */
+export type TemplateApproval = z.output<typeof templateApproval>
+
+const approvedName = text(LIMITS.whatsapp_template_name_length).optional()
+
+/** A template of a WhatsApp content. */
+export const approvalQuery = z.object({
+  name: approvedName,
+  id: approvedName,
+  language: text(LIMITS.language_length).optional(),
+  /** Asks the providers again, at most once a minute. */
+  refresh: z.boolean().optional(),
+})
+
+/** A template of a WhatsApp content. */
+export type ApprovalQuery = z.output<typeof approvalQuery>

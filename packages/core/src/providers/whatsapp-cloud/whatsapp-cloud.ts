@@ -63,7 +63,7 @@ export function openWhatsappCloud(
   /** Source: Meta, Graph API, WhatsApp Business Account, Message templates; cursor-based pagination. */
   async function templatesOf(account: string): Promise<ProviderTemplate[] | string> {
     const found: ProviderTemplate[] = []
-    const fields = `fields=name,language,status&limit=${PAGE}`
+    const fields = `fields=name,language,status,rejected_reason&limit=${PAGE}`
     let after = ''
     for (let pages = 0; pages < PAGES_MAX; pages++) {
       const url = `${graph_url}/${account}/message_templates?${fields}${after}`
@@ -118,10 +118,24 @@ const CURSOR_MAX = 2_000
 
 function templateIn(value: unknown): ProviderTemplate[] {
   if (!isRecord(value)) return []
-  const { name, language, status } = value
+  const { name, language, status, rejected_reason } = value
   if (typeof name !== 'string' || typeof language !== 'string') return []
-  const shown = typeof status === 'string' && /^[A-Z_]{1,40}$/.test(status) ? status : 'UNKNOWN'
-  return [{ name, language, status: shown, is_approved: shown === 'APPROVED' }]
+  const shown = wordIn(status) ?? 'UNKNOWN'
+  const reason = wordIn(rejected_reason)
+  return [
+    {
+      ...{ name, language, status: shown, is_approved: shown === 'APPROVED' },
+      ...(PENDING.has(shown) && { is_pending: true }),
+      ...(reason !== null && reason !== 'NONE' && { reason }),
+    },
+  ]
+}
+
+/** The states of a template about which Meta has not decided, or not finally. */
+const PENDING: ReadonlySet<string> = new Set(['PENDING', 'IN_APPEAL'])
+
+function wordIn(value: unknown): string | null {
+  return typeof value === 'string' && /^[A-Z_]{1,40}$/.test(value) ? value : null
 }
 
 /** The sender with this number; for null, the first sender. */

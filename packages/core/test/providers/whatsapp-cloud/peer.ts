@@ -143,10 +143,12 @@ export async function startMetaPeer({
   function listed(query: URLSearchParams): Answer {
     const from = Number(query.get('after') ?? 0)
     const end = from + PAGE
-    const data = templates.slice(from, end).map(({ name, language, status = 'APPROVED' }, i) => ({
-      ...{ name, language, status },
-      id: `${from + i}`,
-    }))
+    const data = templates
+      .slice(from, end)
+      .map(({ name, language, status = 'APPROVED', rejected_reason = 'NONE' }, i) => ({
+        ...{ name, language, status, rejected_reason },
+        id: `${from + i}`,
+      }))
     const next = { next: `https://graph.example/next?access_token=${access_token}` }
     const cursors = { before: `${from}`, after: `${end}` }
     return json(200, { data, paging: { cursors, ...(end < templates.length && next) } })

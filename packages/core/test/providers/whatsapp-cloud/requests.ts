@@ -23,6 +23,8 @@ export interface MetaTemplate {
   button?: boolean
   /** Its state at Meta; default: APPROVED. */
   status?: string
+  /** Why Meta rejected it; default: NONE. */
+  rejected_reason?: string
 }
 
 /** A complete request to the API. */

@@ -24,12 +24,26 @@ afterEach(async () => {
 describe('the list of templates', () => {
   it('has all pages, with the state of each, and the ids of the settings', async () => {
     peer.templates.push({ name: 'sale', language: 'de', body: 0, status: 'PAUSED' })
+    const rejected = { status: 'REJECTED', rejected_reason: 'PROMOTIONAL' }
+    peer.templates.push({ name: 'bad', language: 'en', body: 0, ...rejected })
+    peer.templates.push({ name: 'new', language: 'en', body: 0, status: 'PENDING' })
     const list = await provider.templates?.()
     if (list?.type !== 'listed') throw new Error(JSON.stringify(list))
     expect(new Set(list.templates.map(({ name }) => name))).toEqual(
       new Set(peer.templates.map(({ name }) => name)),
     )
-    expect(list.templates).toHaveLength(6)
+    expect(list.templates).toHaveLength(8)
+    const states = list.templates.filter(({ name }) => ['bad', 'new'].includes(name))
+    expect(states).toHaveLength(2)
+    expect(states).toEqual(
+      expect.arrayContaining([
+        {
+          ...{ name: 'bad', language: 'en', status: 'REJECTED', is_approved: false },
+          reason: 'PROMOTIONAL',
+        },
+        { name: 'new', language: 'en', status: 'PENDING', is_approved: false, is_pending: true },
+      ]),
+    )
     expect(list.templates).toContainEqual({
       name: 'sale',
       language: 'de',
@@ -40,9 +54,9 @@ describe('the list of templates', () => {
     expect(list.ids).toEqual(WELCOME)
     // Each page is asked for at the address of the settings.
     expect(peer.requests.map(({ method, path }) => `${method} ${path}`)).toEqual(
-      ['', '&after=2', '&after=4'].map(
+      ['', '&after=2', '&after=4', '&after=6'].map(
         (after) =>
-          `GET /v25.0/${ACCOUNT}/message_templates?fields=name,language,status&limit=250${after}`,
+          `GET /v25.0/${ACCOUNT}/message_templates?fields=name,language,status,rejected_reason&limit=250${after}`,
       ),
     )
   })

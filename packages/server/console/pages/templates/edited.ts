@@ -152,6 +152,20 @@ export function previewRequestOf({ category, variables, variants }: Edited, inde
   return { channel: one.channel, template }
 }
 
+/** A template of WhatsApp, by its name or by an id of the operator. */
+export type WhatsappTemplate = { name?: string; id?: string; language?: string }
+
+/** The template of WhatsApp that a text names; null for none, and while its fields are no JSON. */
+export function whatsappTemplateOf({ channel, more }: EditedVariant): WhatsappTemplate | null {
+  if (channel !== 'whatsapp') return null
+  const { template } = (objectIn(more, '', []) ?? {}) as { template?: object }
+  const { name, id, language } = { ...template } as Record<keyof WhatsappTemplate, unknown>
+  const given = Object.entries({ name, id, language })
+  const texts = given.filter(([, value]) => typeof value === 'string' && value !== '')
+  const found: WhatsappTemplate = Object.fromEntries(texts)
+  return (found.name ?? found.id) === undefined ? null : found
+}
+
 /** The variables that have a name. */
 export const named = (variables: readonly EditedVariable[]) =>
   variables.filter(({ name }) => name.trim() !== '')

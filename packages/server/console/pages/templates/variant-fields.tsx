@@ -12,7 +12,8 @@ import { fieldError } from '../../shell/api.ts'
 import { t } from '../../shell/text.ts'
 import type { Fault } from '../compose/draft.ts'
 import { CHANNELS, type Channel, channelName } from '../messages/channels.ts'
-import { type Edited, type EditedVariant, newVariant } from './edited.ts'
+import { Approval } from './approval.tsx'
+import { type Edited, type EditedVariant, newVariant, whatsappTemplateOf } from './edited.ts'
 import { type Previewed, plain } from './preview.tsx'
 
 const FIELDS = ['subject', 'html', 'text', 'layout', 'preview_text', 'more'] as const
@@ -56,6 +57,7 @@ export function VariantFields({
   const { channel, locale } = shown
   const channels = CHANNELS.filter(([id]) => variants.some((one) => one.channel === id))
   const ofChannel = variants.filter((one) => one.channel === channel)
+  const approved = whatsappTemplateOf(shown)
   const title = t('{channel} in {locale}', { channel: channelName(channel), locale })
   const change = (part: Partial<EditedVariant>) =>
     set({ variants: variants.map((one, i) => (i === index ? { ...one, ...part } : one)) })
@@ -179,6 +181,7 @@ export function VariantFields({
         )}
         {channel !== 'sms' && <More hint={MORE[channel]} {...field('more')} />}
       </fieldset>
+      {approved && <Approval template={approved} />}
       {isAdding && (
         <AddVariant
           {...{ variants, shown }}
