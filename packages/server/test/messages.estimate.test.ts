@@ -1,7 +1,8 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createDatabase, type TestDatabase } from '../../core/test/postgres-database.ts'
 import { type Account, sms } from './accounts.ts'
 import { refusal } from './refusal.ts'
-import { useWorld } from './world.ts'
+import { openWorld, useWorld, type World } from './world.ts'
 
 const world = useWorld()
 
@@ -268,5 +269,82 @@ describe('of a bulk', () => {
       (message: { non_gsm_characters: unknown[] }) => message.non_gsm_characters.length,
     )
     expect(listed).toEqual([...Array(50).fill(100), ...Array(10).fill(0)])
+  })
+})
+
+describe.each(['sqlite', 'postgres'])('of a template on %s', (engine) => {
+  let database: TestDatabase | null = null
+  let own: World
+  let sender: Account
+  let senderKey: string
+  beforeAll(async () => {
+    if (engine === 'postgres') database = await createDatabase()
+    own = await openWorld({ ...(database && { database_url: database.url }) })
+    sender = await own.signup({ credits: 100 })
+    senderKey = (await own.key(sender)).key
+    const text = (content: string) => ({ channel: 'sms', content: { text: content } })
+    const made = [
+      await own.call('PUT', '/api/v1/account', {
+        token: sender.token,
+        json: { sms_opt_out_text: 'STOP' },
+      }),
+      await post('templates', {
+        name: 'offer',
+        category: 'marketing',
+        default_locale: 'en',
+        variables: [{ name: 'shop', type: 'text', fallback: 'us' }],
+        variants: [
+          { locale: 'en', ...text('Hi {{name}}') },
+          // With values of two characters it fills one segment, and with the opt-out text it needs a second one.
+          { locale: 'de', ...text(`${'a'.repeat(154)} {{name}}{{shop}}`) },
+        ],
+      }),
+      await post('templates/offer/publish'),
+    ]
+    expect(made.map(({ status }) => status)).toEqual([200, 201, 201])
+  })
+  afterAll(async () => {
+    await own.close()
+    await database?.drop()
+  })
+
+  const post = (path: string, json?: object) =>
+    own.call('POST', `/api/v1/${path}`, { key: senderKey, ...(json && { json }) })
+  const balance = async () =>
+    (await own.call('GET', '/api/v1/account', { token: sender.token })).body.data.credits_balance
+
+  it.each([
+    ['de-AT', 'de', { name: 'A', shop: 'B' }, { encoding: 'GSM-7', segments: 2 }],
+    ['de-AT', 'de', { name: 'ж' }, { encoding: 'UCS-2', segments: 3 }],
+    ['fr', 'en', { name: 'A' }, { encoding: 'GSM-7', segments: 1 }],
+  ])('in %s is what a send in %s with %j charges', async (locale, used, variables, expected) => {
+    const send = { to: sms.to, channel: 'sms', template: { name: 'offer', locale, variables } }
+    const estimated = (await post('messages/estimate', send)).body.data
+    const template = { name: 'offer', version: 1, locale: used }
+    const before = await balance()
+    expect(estimated).toMatchObject({
+      ...{ template, can_send: true, credits_needed: expected.segments, credits_balance: before },
+      messages: [{ ...expected, to: sms.to, credits: expected.segments }],
+    })
+    const sent = await post('messages/send', send)
+    expect(sent.body.data).toMatchObject({ template, credits_used: estimated.credits_needed })
+    expect(before - (await balance())).toBe(estimated.credits_needed)
+  })
+
+  it('of a bulk is the sum of its recipients, each with its own values', async () => {
+    const bulk = {
+      channel: 'sms',
+      template: { name: 'offer', locale: 'de-CH', variables: { shop: 'B' } },
+      recipients: [
+        { to: '+2557001', name: 'A' },
+        { to: '+2557002', name: 'ж' },
+      ],
+    }
+    const estimated = (await post('messages/estimate', bulk)).body.data
+    expect(estimated).toMatchObject({ template: { locale: 'de' }, credits_needed: 5 })
+    const before = await balance()
+    const sent = await post('messages/bulk', bulk)
+    expect(sent.body.data).toMatchObject({ accepted: 2, credits_used: 5 })
+    expect(before - (await balance())).toBe(5)
   })
 })
