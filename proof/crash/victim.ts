@@ -38,6 +38,12 @@ export interface Victims {
   start(): Promise<Victim>
   /** Kills a service `ms` after its process began: during its opening, its recovery, or later. */
   startAndKill(ms: number): Promise<void>
+  /**
+   * Starts a service that kills itself at the first such commit, also during its opening. Resolves when the process is dead: with
+   * false if it made no such commit within `within_ms` and was killed.
+   * @throws Error when it ended for another reason.
+   */
+  startUntilCommit(death: Death, within_ms: number): Promise<boolean>
   /** The output of all of them. */
   log(): string
 }
@@ -73,10 +79,10 @@ export function openVictims({ folder, entry, node_args, env: more }: VictimOptio
     ...more,
   }
 
-  function begin(): { child: ChildProcess; dead: Promise<void> } {
+  function begin(at?: Death): { child: ChildProcess; dead: Promise<void> } {
     const log = openSync(logFile, 'a')
     const child = fork(file, [], {
-      env,
+      env: { ...env, ...(at && { SVC_CRASH_AT: JSON.stringify(at) }) },
       execArgv: [...node_args],
       stdio: ['ignore', log, log, 'ipc'],
     })
@@ -137,6 +143,19 @@ export function openVictims({ folder, entry, node_args, env: more }: VictimOptio
       await pause(ms)
       child.kill('SIGKILL')
       await dead
+    },
+    async startUntilCommit(death, within_ms) {
+      const { child, dead } = begin(death)
+      let isLate = false
+      const limit = setTimeout(() => {
+        isLate = true
+        child.kill('SIGKILL')
+      }, within_ms)
+      await dead
+      clearTimeout(limit)
+      if (child.signalCode !== 'SIGKILL')
+        throw new Error(`the service ended: ${readFileSync(logFile, 'utf8')}`)
+      return !isLate
     },
     log: () => readFileSync(logFile, 'utf8'),
   }
