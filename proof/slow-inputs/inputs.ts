@@ -359,6 +359,7 @@ function largeInputs(): Input[] {
       headers: { 'content-type': 'text/csv' },
       body: `name,phone\n${','.repeat(1 * MB)}`,
     },
+    ...templateInputs(),
     { ...email({ subject: 'A', html: 'a'.repeat(2 * MB) }), name: 'an e-mail of 2 MB' },
     {
       ...email({
@@ -368,6 +369,49 @@ function largeInputs(): Input[] {
       }),
       name: 'an attachment of 2 MB',
     },
+  ]
+}
+
+/** Templates with as much work as the limits allow, and more. They are not stored. */
+function templateInputs(): Input[] {
+  const { template_html_length: html_max, template_list_items: items } = LIMITS
+  const list = Array.from({ length: items }, (_, i) => i)
+  const long = Array.from({ length: items }, () => '<'.repeat(500))
+  const fill = (unit: string, length: number) => unit.repeat(Math.floor(length / unit.length))
+  const nested = '{{#each l}}{{#each l}}{{/each}}{{/each}}'
+  const rules = Array.from({ length: 2_000 }, (_, i) => `.c${i} p{color:#${100 + (i % 900)}}`)
+  const texts: [string, string, object][] = [
+    ['1,000 placeholders', fill('{{v|}}', 6_000), {}],
+    ['blocks that are not closed', fill('{{#if v}}', 6_000), {}],
+    ['braces', fill('{{', 6_000), {}],
+    ['lists in one another', nested, { l: list }],
+    ['a list of long values', '{{#each l}}{{this}}{{/each}}', { l: long }],
+    ['names of prototypes', fill('{{__proto__.constructor|}}', 6_000), {}],
+  ]
+  const mails: [string, string, object][] = [
+    ['HTML of tags', fill('<b>', html_max), {}],
+    ['HTML of a table', `<table>${fill('<tr><td>a</td></tr>', html_max - 100)}</table>`, {}],
+    ['HTML of angle brackets', fill('<', html_max), {}],
+    [
+      'many CSS rules',
+      `<style>${rules.join('')}</style>${fill('<p class="c1">a</p>', 60_000)}`,
+      {},
+    ],
+    ['long values to escape', '{{#each l}}{{this}}{{/each}}', { l: long }],
+  ]
+  const { method, path, auth } = apiFor({ voice: false }).templates.preview
+  const inputOf = (name: string, channel: string, content: object, variables: object): Input => ({
+    ...{ name, method, path, auth },
+    body: JSON.stringify({
+      ...{ channel, variables },
+      template: { variants: [{ channel, locale: 'en', content }] },
+    }),
+  })
+  return [
+    ...texts.map(([name, text, values]) => inputOf(name, 'sms', { text }, values)),
+    ...mails.map(([name, html, values]) =>
+      inputOf(name, 'email', { subject: 'A', html, inline_css: true }, values),
+    ),
   ]
 }
 

@@ -19,6 +19,9 @@ const SERVICE_SID = `MG${'0'.repeat(32)}`
 /** Shared connections of sends at a steady rate: enough that no request waits for one. */
 const PACED_CONNECTIONS = 64
 
+/** When a request that was refused for overload is repeated. */
+const REFUSED_MS = 100
+
 /** The placeholder for a recipient's own digits; the bytes between two of them belong to one message. */
 const MARK = '@@@@@@@'
 
@@ -132,7 +135,7 @@ const handlers = {
   },
   /**
    * Sends at this rate for this time, without waiting for answers. A duration starts when its request was due, so
-   * that a delay by earlier requests counts.
+   * that a delay by earlier requests counts, and ends with a 201: a request that was refused for overload is repeated.
    */
   async pace({ url, key, per_s, ms }: Pace) {
     const open = await openAll(url, PACED_CONNECTIONS)
@@ -148,7 +151,7 @@ const handlers = {
       const turn = i % open.length
       lines[turn] = (lines[turn] as Promise<void>).then(async () => {
         const request = sendBytes(url, key, codeTo(`+2557${String(10_000_000 + i)}`, i))
-        const body = await accept(open[turn] as Connection, request)
+        const body = await acceptInTheEnd(open[turn] as Connection, request)
         const at = performance.now()
         latencies_ms.push(at - due)
         const { data } = JSON.parse(body) as { data: { message_id: string } }
@@ -248,6 +251,16 @@ async function accept(connection: Connection, request: Buffer, expected = 201): 
   const { status, body } = await connection.request(request)
   if (status !== expected) throw new Error(`answered ${status}: ${body.slice(0, 500)}`)
   return body
+}
+
+/** Resolves with the body of a 201, after as many refusals for overload as it takes. */
+async function acceptInTheEnd(connection: Connection, request: Buffer): Promise<string> {
+  for (;;) {
+    const { status, body } = await connection.request(request)
+    if (status === 201) return body
+    if (status !== 429) throw new Error(`answered ${status}: ${body.slice(0, 500)}`)
+    await pause(REFUSED_MS)
+  }
 }
 
 function codeTo(to: string, i: number) {
