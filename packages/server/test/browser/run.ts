@@ -13,6 +13,7 @@ import { readConfig, startServer } from '../../src/index.ts'
 import { launchChromium } from './chromium.ts'
 import { showTrial } from './trial-week.ts'
 import { walkAccountPages } from './walk-account-pages.ts'
+import { walkApproval } from './walk-approval.ts'
 import { walkConsole } from './walk-console.ts'
 import { walkLanguages } from './walk-languages.ts'
 import { walkLists } from './walk-lists.ts'
@@ -94,6 +95,8 @@ try {
     console.log(
       'a bulk is previewed, tested, paused and resumed; filters are saved, and lists exported',
     )
+    await walkApproval(browser)
+    console.log('the editor of a template shows what WhatsApp has approved')
     await walkWebhook(browser)
     console.log('the page of a webhook shows whether it is healthy, also in Arabic')
     await walkTrial(browser)
