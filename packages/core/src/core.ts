@@ -477,7 +477,7 @@ function bindApi(parts: Parts) {
     }),
     messages,
     verifications,
-    templates: createTemplates({ storage, runtime, approved }),
+    templates: createTemplates({ storage, runtime, priceOf: parts.priceOf, approved }),
     broadcasts: createBroadcasts({ ...spreading, voice: carriers.serves('voice') }),
     received: createReceivedMessages({ storage, receive: intake.receive }),
     webhooks: createWebhooks({

@@ -364,7 +364,8 @@ describe('a preview', () => {
         const { preview: shown } = answer.body.data
         expect(JSON.stringify(shown.content)).toBe(JSON.stringify(content))
         const sms = channel === 'sms' ? { encoding: 'GSM-7', segments: 1 } : { encoding: null }
-        expect(shown).toMatchObject({ channel, locale: 'en', missing: [], ...sms })
+        const credits = sent.body.data.credits_used
+        expect(shown).toMatchObject({ channel, locale: 'en', missing: [], credits, ...sms })
       }
     }
     await call('PUT', `${TEMPLATES}/${name}`, { variants: [sms('en', 'Draft')] })

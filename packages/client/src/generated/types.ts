@@ -831,6 +831,8 @@ export interface TemplatePreview {
   encoding: 'GSM-7' | 'UCS-2' | null
   /** Only for sms. */
   segments: number | null
+  /** The price of one message at the default price of its channel. Some prefixes of numbers may have another price. */
+  credits: number
 }
 
 /** `TemplateUse` in JSON. */

@@ -916,6 +916,7 @@ export const EXAMPLES: Examples<typeof api> = {
           missing: [],
           encoding: 'GSM-7',
           segments: 1,
+          credits: 1,
         },
       },
     },

@@ -19,6 +19,7 @@ import type {
   TemplatePreview,
   TemplateVersion,
 } from '../contract/resources/templates.ts'
+import type { PriceOf } from '../prices/price.ts'
 import type { TemplateRow, TemplateVersionRow } from '../rows/rows.ts'
 import type { StoredVariant } from '../rows/templates.ts'
 import { contentTemplate } from '../rules/template.ts'
@@ -109,10 +110,12 @@ type Draft = Pick<
 export function createTemplates({
   storage,
   runtime,
+  priceOf,
   approved,
 }: {
   storage: Storage
   runtime: Runtime
+  priceOf: PriceOf
   approved: Pick<ApprovedTemplates, 'stateOf'>
 }): Templates<'decoded'> {
   const mailsOf = createMails({ templates: storage.read.templates, inlineCss: createCssInliner() })
@@ -213,7 +216,8 @@ export function createTemplates({
         ? await unstored(workspaceId, template)
         : await stored(workspaceId, name ?? '', version)
       const texts = await marketingTextsOf(storage.read.workspaces, workspaceId, source)
-      return previewOf({ ...source, name: name ?? '', version: version ?? 0 }, use, texts)
+      const row = { ...source, name: name ?? '', version: version ?? 0 }
+      return previewOf(row, use, { texts, priceOf })
     },
     async versions(workspaceId, name, { after, ...page }) {
       const below = after === undefined ? undefined : readVersion(after)

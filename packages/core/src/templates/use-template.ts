@@ -7,7 +7,6 @@ import {
   type Channel,
   type Content,
   contents,
-  type SmsContent,
   type StoredEmail,
 } from '../contract/resources/content.ts'
 import type { SendRequest, TemplateRequest } from '../contract/resources/send-request.ts'
@@ -20,11 +19,11 @@ import type {
   UsedTemplate,
 } from '../contract/resources/templates.ts'
 import { unsubscribeValue } from '../contract/signing/unsubscribe-url.ts'
+import type { PriceOf } from '../prices/price.ts'
 import type { MessageRow, TemplateVersionRow } from '../rows/rows.ts'
 import type { StoredVariant } from '../rows/templates.ts'
 import { type MarketingTexts, withMarketingTexts } from '../rules/marketing-texts.ts'
 import { contentTemplate, type LookUp, namesOf } from '../rules/template.ts'
-import { countSegments, encodingOf } from '../sms/segments.ts'
 import type { Reads } from '../storage/ports/storage.ts'
 
 /** What a message reads of a version. */
@@ -129,7 +128,7 @@ function fillContent(
 export function previewOf(
   row: VersionContent,
   { channel, ...use }: Pick<TemplateUse, 'locale' | 'variables'> & { channel: Channel },
-  texts: MarketingTexts | null,
+  { texts, priceOf }: { texts: MarketingTexts | null; priceOf: PriceOf },
 ): TemplatePreview {
   const source = sourceIn(row, { channel, template: use }, texts)
   const examples = new Map(row.variables.map(({ name, example }) => [name, example ?? null]))
@@ -137,14 +136,14 @@ export function previewOf(
     ...source,
     lookUp: (name) => source.lookUp(name) ?? (examples.get(name) as TemplateValue) ?? null,
   })
-  const text = channel === 'sms' ? (content as SmsContent).text : null
+  // No number has an empty prefix, so this is the default price.
+  const { encoding, segments, credits } = priceOf(channel, content)('')
   return {
     channel,
     locale: source.used.locale,
     content,
     missing: [...missing].slice(0, LIMITS.bulk_variables),
-    encoding: text === null ? null : encodingOf(text),
-    segments: text === null ? null : countSegments(text),
+    ...{ encoding, segments, credits },
   }
 }
 

@@ -84,6 +84,7 @@ export function broadcastsContract(open: OpenStorage): void {
     const templates = createTemplates({
       storage: bench.storage,
       runtime: bench.clock,
+      priceOf: createPricing(DEFAULT_PRICES),
       approved: { stateOf: () => Promise.reject(new Error('no provider')) },
     })
     await templates.create(workspaceId, {

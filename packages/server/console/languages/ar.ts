@@ -2018,4 +2018,5 @@ export default {
   'The provider does not say which templates are approved.': 'لا يوضح المزوّد القوالب المعتمدة.',
   'The provider cannot be asked now. Messages are accepted without this check.':
     'لا يمكن سؤال المزوّد الآن. تُقبل الرسائل دون هذا التحقق.',
+  'Default price': 'السعر الافتراضي',
 }

@@ -1862,4 +1862,5 @@ export default {
     'Der Anbieter teilt nicht mit, welche Vorlagen genehmigt sind.',
   'The provider cannot be asked now. Messages are accepted without this check.':
     'Der Anbieter kann gerade nicht gefragt werden. Nachrichten werden ohne diese Prüfung angenommen.',
+  'Default price': 'Standardpreis',
 }

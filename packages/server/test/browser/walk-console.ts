@@ -209,6 +209,7 @@ async function editTemplate(
     .fill('Hi {{name}}, your order {{order}} is ready ✓')
   const preview = page.getByRole('region', { name: 'Preview' })
   await preview.getByText('1, UCS-2').waitFor()
+  await preview.getByText('Default price').waitFor()
   await preview.locator('.badge', { hasText: 'order' }).waitFor()
   await page.getByRole('button', { name: 'Declare name, order' }).click()
   const variable = page.getByRole('region', { name: 'Variable order' })

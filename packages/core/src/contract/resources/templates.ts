@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { endpoint } from '../endpoints/endpoint.ts'
 import { afterText, listQuery, nextAfter, pagination } from '../endpoints/paging.ts'
-import { text, timestamp, uuid } from '../fields/fields.ts'
+import { credits, text, timestamp, uuid } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
 import { CHANNELS, type Channel, type Content, storedContents } from './content.ts'
 import { SMS_ENCODINGS } from './message.ts'
@@ -243,6 +243,10 @@ export const templatePreview = z
     }),
     encoding: z.enum(SMS_ENCODINGS).nullable(),
     segments: z.int().nullable().meta({ description: 'Only for sms.' }),
+    credits: credits.meta({
+      description:
+        'The price of one message at the default price of its channel. Some prefixes of numbers may have another price.',
+    }),
   })
   .meta({ id: 'TemplatePreview' })
 

@@ -1,6 +1,15 @@
 import type { TemplatePreview } from '@svc/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { Badge, Button, ErrorBox, Facts, FormDialog, Tabs, TextInput } from '../../parts/index.ts'
+import {
+  Badge,
+  Button,
+  ErrorBox,
+  Facts,
+  FormDialog,
+  Money,
+  Tabs,
+  TextInput,
+} from '../../parts/index.ts'
 import { api, fieldError } from '../../shell/api.ts'
 import { base } from '../../shell/facts.ts'
 import { hrefOf } from '../../shell/router.ts'
@@ -105,14 +114,15 @@ export function Preview({ preview, variant }: { preview: Previewed; variant: Edi
                 })}
               </p>
             )}
-            {data.segments !== null && (
-              <Facts
-                of={{
+            <Facts
+              of={{
+                ...(data.segments !== null && {
                   [t('Segments')]: `${data.segments}, ${data.encoding}`,
                   [t('Characters')]: text.length,
-                }}
-              />
-            )}
+                }),
+                [t('Default price')]: <Money credits={data.credits} />,
+              }}
+            />
           </div>
           {may('send') && (
             <div class="actions">
