@@ -15,7 +15,7 @@ function read(html: string, skips_hidden: boolean): string | null {
   let hidden: { name: string; depth: number } | null = null
   let at = 0
   while (at < html.length) {
-    const open = html.indexOf('<', at)
+    const open = markupAt(html, at)
     if (hidden === null) out.addText(html.slice(at, open === -1 ? undefined : open))
     if (open === -1) break
     if (html.startsWith('<!--', open)) {
@@ -24,9 +24,7 @@ function read(html: string, skips_hidden: boolean): string | null {
     }
     const name = nameAt(html, open + 1)
     if (name === '') {
-      const isMarkup = /[!?/]/.test(html[open + 1] ?? '')
-      if (!isMarkup && hidden === null) out.addText('<')
-      at = isMarkup ? after(html, '>', open) : open + 1
+      at = after(html, '>', open)
       continue
     }
     const tag = tagAt(html, open + 1 + name.length)
@@ -150,6 +148,14 @@ class Lines {
 function after(html: string, end: string, from: number, isName = false): number {
   const at = isName ? indexOfName(html, end, from) : html.indexOf(end, from)
   return at === -1 ? html.length : at + end.length
+}
+
+const MARKUP = /<[A-Za-z/!?]/g
+
+/** The next place of a tag, a comment or a declaration; -1 for none. Another `<` is text. */
+function markupAt(html: string, from: number): number {
+  MARKUP.lastIndex = from
+  return MARKUP.exec(html)?.index ?? -1
 }
 
 /** The next place of a tag, in upper or lower case. */
