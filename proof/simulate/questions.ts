@@ -16,7 +16,7 @@ interface About {
   address: string
   code: string
   bulk: string
-  /** A call whose credits are not held any more. */
+  /** A call that was charged. */
   call: string
 }
 
@@ -89,7 +89,7 @@ export const QUESTIONS: readonly Question[] = [
   ({ credits }, { id }) => credits.entries(id, PAGE),
   ({ credits }, { id }) => credits.holds(id, PAGE),
   ({ credits }, { id }) => credits.lots(id),
-  // The credits of a call that has ended are settled: a repetition changes nothing, and another amount is refused.
+  // The credits of a call are settled: a repetition changes nothing, and another amount is refused. After a release, they could be charged.
   ({ credits }, { id, call }) => credits.settle(id, call, { amount: 1_000_000 as never }),
   ({ credits }, { id, call }) => credits.settle(id, call, { amount: 0 as never }),
   ({ credits }, { id, call }) => credits.void(id, call),
@@ -169,8 +169,9 @@ function aboutOf({ model, database, world }: Stage, workspace: number): About | 
     .get(first ?? '') as string | undefined
   const call = database()
     .prepare(
-      `select id from messages where workspace_id = ? and channel = 'voice' and livemode = 1 and status <> 'queued'
-       and id not in (select message_id from credit_holds) order by id desc`,
+      `select id from messages m where workspace_id = ? and channel = 'voice' and livemode = 1
+       and exists (select 1 from ledger_entries e where e.workspace_id = m.workspace_id and e.ref_type = 'message'
+         and e.ref_id = m.id and e.kind = 'settle') order by id desc`,
     )
     .pluck()
     .get(place.id) as string | undefined

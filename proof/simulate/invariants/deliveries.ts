@@ -50,7 +50,9 @@ export function checkRequest({ world, model, database }: Stage, post: Post): voi
   }
   const row = database
     .prepare(
-      `select q.webhook_id, q.set_at from delivery_queue q where q.delivery_id = ? and q.token is not null`,
+      // A test is delivered to a disabled webhook too.
+      `select q.webhook_id, q.set_at from delivery_queue q join deliveries d on d.id = q.delivery_id
+       where q.delivery_id = ? and q.token is not null and d.trigger <> 'test'`,
     )
     .get(id) as { webhook_id: string; set_at: number } | undefined
   const hook = model.hooks.find((one) => one.id === row?.webhook_id)
