@@ -195,9 +195,14 @@ export function createWebhookDeliveries({
     async retry(viewer, webhookId, deliveryId) {
       const view = viewOf(viewer)
       const { event_id } = await deliveryRow(view, webhookId, deliveryId)
-      const erased = await erasedAmong(view.workspace_id, [event_id])
-      if (erased.size > 0) throw invalid('delivery_id', ERASED_TEXT)
-      await requeue(view, webhookId, [deliveryId], { attempts: 1, isFirst: true })
+      const assertKept = async () => {
+        const erased = await erasedAmong(view.workspace_id, [event_id])
+        if (erased.size > 0) throw invalid('delivery_id', ERASED_TEXT)
+      }
+      await assertKept()
+      const changed = await requeue(view, webhookId, [deliveryId], { attempts: 1, isFirst: true })
+      // The event may have been removed between the two.
+      if (changed === 0) await assertKept()
       const row = await deliveryRow(view, webhookId, deliveryId)
       return deliveryOf(row, AT_ONCE, runtime.now())
     },

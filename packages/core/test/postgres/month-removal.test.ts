@@ -1,119 +1,33 @@
-import type pg from 'pg'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { units } from '../../src/contract/fields/units.ts'
-import { inspectDatabase } from '../../src/maintenance/inspect/inspect.ts'
-import { verifyLedger } from '../../src/maintenance/ledger/verify-ledger.ts'
-import { enablePartitions, inspectPartitions } from '../../src/maintenance/partitions/partitions.ts'
+import { describe, expect, it } from 'vitest'
 import { createRecipientIndex } from '../../src/messages/index-recipients.ts'
 import { createHistoryRetention } from '../../src/retention/history.ts'
-import type { MessageRow } from '../../src/rows/rows.ts'
+import { idFloor } from '../../src/runtime/runtime.ts'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { testRuntime } from '../fixtures.ts'
-import { createDatabase, type TestDatabase } from '../postgres-database.ts'
-import { benchFor, EVERYTHING } from '../storage/bench.ts'
+import { monthsBench } from './months.ts'
 
-const ACCEPTED = { type: 'accepted', provider_message_id: 'P1', lookup_after_ms: null } as const
-const REFUSED = { type: 'rejected', error_code: 'unroutable', error_message: 'No route' } as const
-
-let database: TestDatabase
-let owner: pg.Client
-beforeEach(async () => {
-  database = await createDatabase()
-  owner = await database.connect()
-})
-afterEach(() => database?.drop())
-
-// Its clock begins on 2026-05-04.
-const bench = benchFor(async () => {
-  // Ids of events and deliveries are of the time of the bench.
-  const runtime = { ...testRuntime('months'), id: () => bench.clock.id() }
-  const storage = await openPostgres(database.url, runtime, { clock: 'caller' })
-  return {
-    storage,
-    reopen: () => Promise.reject(new Error('not used')),
-    close: () => storage.close(),
-  }
-})
-
-/** Sends all that is due: the first message of each call is refused, and so refunded. */
-async function send(): Promise<void> {
-  for (const [i, each] of (await bench.claimMessages()).entries()) {
-    const outcome = i === 0 ? REFUSED : ACCEPTED
-    expect(await bench.settle(each, { task: 'send', attempt: 1, outcome })).toBe(true)
-  }
-}
-
-async function deliver(): Promise<void> {
-  for (;;) {
-    const claimed = await bench.claimDeliveries()
-    for (const each of claimed) expect(await bench.record(each)).toBe(true)
-    if (claimed.length === 0) return
-  }
-}
-
-/** Messages of one day: single ones, one of a test key, a bulk, and what follows from them. */
-async function day(workspaceId: string, at: string): Promise<void> {
-  bench.clock.set(new Date(at))
-  const rows: MessageRow[] = []
-  for (let i = 0; i < 4; i++) rows.push(await bench.queued(workspaceId))
-  await bench.queued(workspaceId, { credits_used: units(0), livemode: false })
-  const bulk = bench.make.bulk(workspaceId, 3)
-  await bench.accept({ ...bulk, bulk: bench.make.bulkRow(bulk.messages) })
-  await send()
-  for (const row of rows.slice(2)) expect(await bench.callback(row, 'delivered')).toBe(true)
-  await deliver()
-}
+const months = monthsBench()
+const { bench, send, deliver, listed, namesOf, assertSound, twoWorkspaces } = months
 
 const removal = (days: number) =>
   createHistoryRetention({ storage: bench.storage, runtime: bench.clock, days })
 
-async function namesOf(): Promise<string[]> {
-  const [messages] = await inspectPartitions(database.url)
-  return messages?.partitions.map(({ name }) => name.replace('messages_', '')) ?? []
-}
-
-const listed = async (workspaceId: string) =>
-  (await bench.storage.read.messages.list(workspaceId, {}, EVERYTHING)).map(({ id }) => id)
-
-async function assertSound(): Promise<void> {
-  expect((await inspectDatabase(database.url)).faults).toMatchObject({
-    messages_gone: 0,
-    deliveries_gone: 0,
-    counts_differ: 0,
-  })
-  const { ok, differences } = await verifyLedger(database.url)
-  expect({ ok, differences }).toEqual({ ok: true, differences: [] })
-}
-
 /** Refuses every removal of a single message. */
 async function refuseSingleRemovals(): Promise<void> {
-  await owner.query(`create function refuse() returns trigger language plpgsql as
+  await months.owner.query(`create function refuse() returns trigger language plpgsql as
     $$ begin raise exception 'a single row was removed'; end $$`)
   for (const table of ['messages', 'events', 'message_attempts']) {
-    await owner.query(
+    await months.owner.query(
       `create trigger refuse before delete on ${table} for each row execute function refuse()`,
     )
   }
 }
 
 async function remaining(): Promise<string[]> {
-  const { rows } = await owner.query<{ name: string }>(
+  const { rows } = await months.owner.query<{ name: string }>(
     `select relname as name from pg_class where relname like 'removed\\_%' and relkind = 'r' and relname <> 'removed_history'`,
   )
   return rows.map(({ name }) => name)
-}
-
-/** Two workspaces with messages of May (in the first partition), July and August. */
-async function twoWorkspaces(): Promise<[string, string]> {
-  const one = await bench.workspace(1_000)
-  const two = await bench.workspace(1_000)
-  await bench.webhook(one)
-  await enablePartitions(database.url, { now: bench.clock.now(), ahead: 6 })
-  for (const at of ['2026-05-05T09:00Z', '2026-07-31T23:59Z', '2026-08-03T10:00Z']) {
-    await day(one, at)
-    await day(two, at)
-  }
-  return [one, two]
 }
 
 describe('the removal of a month', () => {
@@ -133,7 +47,7 @@ describe('the removal of a month', () => {
     expect(await remaining()).toEqual([])
     expect(await listed(one)).toEqual(kept)
     expect(await listed(two)).toHaveLength(8)
-    const { rows } = await owner.query(
+    const { rows } = await months.owner.query(
       `select (select sum(count)::int from message_counts where unit = 'all') as total,
          (select count(*)::int from message_counts where since > '1971-01-01' and since < '2026-08-01') as old_periods,
          (select count(*)::int from bulks) as bulks, (select sum(messages)::int from removed_history) as removed,
@@ -177,7 +91,7 @@ describe('the removal of a month', () => {
     bench.clock.set(new Date('2026-08-04Z'))
     const reasons: unknown[] = []
     const storage = await openPostgres(
-      database.url,
+      months.database.url,
       {
         ...testRuntime('reasons'),
         log: {
@@ -190,17 +104,17 @@ describe('the removal of a month', () => {
       { clock: 'caller' },
     )
     const reasonAfter = async (text: string, undo: string) => {
-      await owner.query(text)
+      await months.owner.query(text)
       reasons.length = 0
       const which = { until: at, at: bench.clock.now(), isStopping: () => false }
       expect(await storage.removeMonths?.({ ...which, quiet_since: at })).toBe(true)
       expect((await namesOf())[0]).toBe('first')
-      await owner.query(undo)
+      await months.owner.query(undo)
       return reasons.filter((reason) => reason !== undefined)
     }
     const update = (what: string) => `update messages set ${what} where id = '${first}'`
-    await owner.query('create table saved_bulks as select * from bulks')
-    await owner.query(
+    await months.owner.query('create table saved_bulks as select * from bulks')
+    await months.owner.query(
       `delete from bulks where id < '019f`.concat(`0000-0000-7000-8000-000000000000'`),
     )
     expect(await reasonAfter(update(`status = 'queued'`), update(`status = 'failed'`))).toEqual([
@@ -234,9 +148,9 @@ describe('the removal of a month', () => {
   it('is complete in the books when it was stopped before its end, and goes on', async () => {
     const [one] = await twoWorkspaces()
     bench.clock.set(new Date('2026-10-20Z'))
-    await owner.query(`create function stop_here() returns trigger language plpgsql as
+    await months.owner.query(`create function stop_here() returns trigger language plpgsql as
       $$ begin raise exception 'killed'; end $$`)
-    await owner.query(
+    await months.owner.query(
       `create trigger stop_here before delete on message_counts for each row execute function stop_here()`,
     )
     await expect(removal(60).apply(() => false)).rejects.toThrow()
@@ -247,7 +161,7 @@ describe('the removal of a month', () => {
     await send()
     expect(await listed(one)).toContain(sent.id)
     await assertSound()
-    await owner.query('drop trigger stop_here on message_counts')
+    await months.owner.query('drop trigger stop_here on message_counts')
     // Stopped in its second step, too.
     let steps = 0
     await removal(60).apply(() => ++steps > 2)
@@ -261,12 +175,14 @@ describe('the removal of a month', () => {
   it('lets sends go on while a table is in use, and is tried again', async () => {
     const [one] = await twoWorkspaces()
     bench.clock.set(new Date('2026-10-20Z'))
-    const reader = await database.connect()
+    const reader = await months.database.connect()
     await reader.query('begin')
     await reader.query('select from delivery_attempts')
     const removing = removal(60).apply(() => false)
     const waits = `select from pg_locks where relation = 'delivery_attempts'::regclass and not granted`
-    await expect.poll(async () => (await owner.query(waits)).rowCount, { interval: 20 }).toBe(1)
+    await expect
+      .poll(async () => (await months.owner.query(waits)).rowCount, { interval: 20 })
+      .toBe(1)
     await bench.queued(one)
     await send()
     expect(await namesOf()).toContain('first')
@@ -279,22 +195,79 @@ describe('the removal of a month', () => {
   it('keeps a month that gets a message while it waits for the tables', async () => {
     const [one] = await twoWorkspaces()
     bench.clock.set(new Date('2026-10-20Z'))
-    const reader = await database.connect()
+    const reader = await months.database.connect()
     await reader.query('begin')
     await reader.query('select from delivery_attempts')
     const removing = removal(60).apply(() => false)
     const waits = `select from pg_locks where relation = 'delivery_attempts'::regclass and not granted`
-    await expect.poll(async () => (await owner.query(waits)).rowCount, { interval: 20 }).toBe(1)
+    await expect
+      .poll(async () => (await months.owner.query(waits)).rowCount, { interval: 20 })
+      .toBe(1)
     // As an import for a new workspace writes it.
-    await owner.query(
+    await months.owner.query(
       `create temp table imported as select * from messages where workspace_id = $1 order by id limit 1`,
       [one],
     )
-    await owner.query(`update imported set workspace_id = 'imported'`)
-    await owner.query('insert into messages select * from imported')
+    await months.owner.query(`update imported set workspace_id = 'imported'`)
+    await months.owner.query('insert into messages select * from imported')
     await reader.query('commit')
     await removing
     expect((await namesOf()).slice(0, 2)).toEqual(['first', '2026_08'])
     expect(await listed('imported')).toHaveLength(1)
+  }, 120_000)
+
+  it('waits for a retry of an old delivery that an owner requests, and does not strand one that comes later', async () => {
+    const [one] = await twoWorkspaces()
+    // As an event of the last moment of June, whose delivery has an id of July.
+    const { rows: found } = await months.owner.query(
+      `update deliveries d set event_id = (select min(id) from events where workspace_id = $1), status = 'failed'
+       where id = (select min(id) from deliveries where id >= $2) returning id, webhook_id, message_id`,
+      [one, idFloor(new Date('2026-07-01Z'))],
+    )
+    const [{ id, webhook_id }] = found
+    // The month is old enough, and its rows are not old enough to be removed one by one.
+    bench.clock.set(new Date('2026-08-20Z'))
+    const retry = (until: Promise<void>) =>
+      bench.storage.write(async ({ webhooks }) => {
+        await webhooks.lock(one, webhook_id)
+        const at = bench.clock.now()
+        const changed = await webhooks.requeue(one, webhook_id, [id], { at, tries: 1 })
+        await until
+        return changed
+      })
+    const queued = async () =>
+      (await months.owner.query('select from delivery_queue where delivery_id = $1', [id])).rowCount
+    let commit = () => {}
+    const retrying = retry(
+      new Promise((resolve) => {
+        commit = resolve
+      }),
+    )
+    const removing = removal(45).apply(() => false)
+    // The retry has read `events`, which comes before `deliveries` in the order of the locks.
+    const waits = `select from pg_locks where relation = 'events'::regclass and not granted`
+    await expect
+      .poll(async () => (await months.owner.query(waits)).rowCount, {
+        interval: 20,
+        timeout: 20_000,
+      })
+      .toBe(1)
+      .finally(() => commit())
+    expect(await retrying).toBe(1)
+    await removing
+    expect(await namesOf()).toContain('first')
+    expect(await queued()).toBe(1)
+    await deliver()
+    expect(await queued()).toBe(0)
+
+    // A retry after it, of a delivery that was read before it.
+    await months.owner.query(`update deliveries set status = 'failed' where id = $1`, [id])
+    await removal(45).apply(() => false)
+    bench.clock.set(new Date('2026-08-20T02:00Z'))
+    await removal(45).apply(() => false)
+    expect((await namesOf())[0]).toBe('2026_07')
+    expect(await retry(Promise.resolve())).toBe(0)
+    expect(await queued()).toBe(0)
+    await assertSound()
   }, 120_000)
 })

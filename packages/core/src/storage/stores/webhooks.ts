@@ -3,6 +3,7 @@ import {
   asc,
   desc,
   eq,
+  exists,
   gt,
   gte,
   inArray,
@@ -355,7 +356,8 @@ export function webhookStore(
       /**
        * Makes deliveries due at `at`, with the trigger `manual`. Waiting deliveries keep their remaining tries, finished
        * deliveries get `tries` more. A delivery in flight gets one more try, directly after the try in flight if that fails;
-       * until then its `next_attempt_at` is null. Lock the webhook first. Returns the number of changed deliveries.
+       * until then its `next_attempt_at` is null. A finished delivery whose event was removed stays as it is. Lock the webhook first.
+       * Returns the number of changed deliveries.
        */
       async requeue(
         workspaceId: string,
@@ -394,6 +396,11 @@ export function webhookStore(
             .set({ ...due, max_attempts: oneMore })
             .where(and(to, inArray(deliveries.id, earlier)))
         }
+        // An event can be older than the delivery, so the removal of its month leaves the delivery. No claim finds it without the event.
+        const event = db
+          .select({ n: sql`1` })
+          .from(events)
+          .where(and(eq(events.workspace_id, workspaceId), eq(events.id, deliveries.event_id)))
         const finished = await db
           .update(deliveries)
           .set({
@@ -401,7 +408,9 @@ export function webhookStore(
             status: 'pending',
             max_attempts: sql`${deliveries.attempt_count} + ${tries}`,
           })
-          .where(and(to, inArray(deliveries.id, ids), ne(deliveries.status, 'pending')))
+          .where(
+            and(to, inArray(deliveries.id, ids), ne(deliveries.status, 'pending'), exists(event)),
+          )
           .returning({ delivery_id: deliveries.id })
         const again = finished.map(({ delivery_id }) => ({
           delivery_id,
