@@ -147,6 +147,8 @@ const COMMANDS = [
   'partitions status',
   'partitions enable',
   'partitions add',
+  'partitions detach',
+  'partitions attach',
   'pause',
   'resume',
   'migrate',

@@ -1,5 +1,6 @@
 import { checkDatabase } from '@svc/server/doctor'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { enablePartitions } from '../../core/src/maintenance/partitions/partitions.ts'
 import { createDatabase, type TestDatabase } from '../../core/test/postgres-database.ts'
 import { newFolder, svc, svcJson } from './svc.ts'
 
@@ -74,4 +75,42 @@ test('enable tells its steps, add adds months, and status and doctor name rows w
   await owner.query(`drop table ${month(2).name}, ${month(3).name}`)
   await owner.query('alter table messages detach partition messages_first')
   expect(await warnings()).toContain('messages has no partition for the next month')
+})
+
+test('detach takes the oldest month, status and export name it, and attach brings it back', async () => {
+  const old = await createDatabase()
+  try {
+    const there = { cwd: folder.path, env: { SVC_DATABASE_URL: old.url } }
+    const early = await svc(['partitions', 'detach', '--yes'], there)
+    expect(early.stderr).toBe(
+      'svc: no history is partitioned yet: run svc partitions enable first\n',
+    )
+    await enablePartitions(old.url, { now: new Date('2026-01-10Z'), ahead: 6 })
+    expect((await svc(['partitions', 'detach', '2026-1'], there)).code).toBe(2)
+    expect((await svc(['partitions', 'detach'], there)).stderr).toContain('add --yes')
+    const dry = await svc(['partitions', 'detach', '--dry-run'], there)
+    expect(dry.stdout).toBe('first with 0 messages can be detached.\n')
+    const { code, stdout } = await svc(['partitions', 'detach', '--yes'], there)
+    expect(code).toBe(0)
+    expect(stdout).toContain('first: moves the bulks…\n')
+    expect(stdout).toMatch(/✓ first with 0 messages is detached\.\n$/)
+    expect(await svcJson(['partitions', 'status'], there)).toMatchObject({
+      detached: [{ month: 'first', schema: 'svc_detached_first', step: 'detached', messages: 0 }],
+    })
+    expect((await svc(['partitions', 'status'], there)).stdout).toMatch(
+      /^first is detached: 0 messages, \d\.\d MB in the schema svc_detached_first$/m,
+    )
+    expect((await svc(['export', 'all.jsonl.gz'], there)).stderr).toContain(
+      'first is detached and not exported: run svc partitions attach first first.\n',
+    )
+    const wrong = await svc(['partitions', 'attach', '2031-01', '--yes'], there)
+    expect(wrong.stderr).toBe('svc: 2031-01 is not detached\n')
+    expect(await svcJson(['partitions', 'attach', 'first', '--yes'], there)).toEqual({
+      month: 'first',
+      messages: 0,
+    })
+    expect(await svcJson(['partitions', 'status'], there)).toMatchObject({ detached: [] })
+  } finally {
+    await old.drop()
+  }
 })

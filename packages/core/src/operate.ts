@@ -106,7 +106,12 @@ export {
 export { type VerifyOptions, verifyLedger } from './maintenance/ledger/verify-ledger.ts'
 export {
   addPartitions,
+  attachPartitions,
+  type DetachedPartitions,
+  type DetachPartitionsOptions,
+  detachPartitions,
   enablePartitions,
+  inspectDetached,
   inspectPartitions,
 } from './maintenance/partitions/partitions.ts'
 export { MESSAGES_CSV_HEADER, writeMessagesCsv } from './messages/export-messages.ts'
@@ -175,6 +180,8 @@ export type {
   PartitionOptions,
   PartitionStep,
 } from './storage/postgres/engine/partitions/change.ts'
+export type { DetachStep } from './storage/postgres/engine/partitions/detach.ts'
+export type { DetachedStep } from './storage/postgres/engine/partitions/detached.ts'
 export type {
   Partition,
   PartitionedTable,

@@ -77,7 +77,12 @@ async function exportTo(
   }
   const database_url = databaseUrl(io, database)
   const bars = moveProgress(io, { isQuiet: output.isJson() })
-  const { exportArchive } = await import('@svc/core/operate')
+  const { exportArchive, inspectDetached } = await import('@svc/core/operate')
+  // The export itself reports a database that cannot be read.
+  const isSqlite = database_url.startsWith('file:')
+  for (const { month } of isSqlite ? [] : await inspectDetached(database_url).catch(() => [])) {
+    output.note(`${month} is detached and not exported: run svc partitions attach ${month} first.`)
+  }
   const write = (to: ExportOptions['to']) =>
     exportArchive({
       database_url,

@@ -16,6 +16,9 @@ export type RefusalCode =
   | 'unsealed'
   | 'sqlite'
   | 'not_partitioned'
+  | 'not_ready'
+  | 'interrupted'
+  | 'changed'
   | 'invalid_file'
 
 /** An error with the reason in one line; nothing was changed. */

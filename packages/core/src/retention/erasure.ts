@@ -1,4 +1,5 @@
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
+import { SvcError } from '../contract/errors.ts'
 import { ERASED } from '../contract/resources/message.ts'
 import type { ContactRow, SuppressionRow } from '../rows/rows.ts'
 import {
@@ -11,7 +12,7 @@ import {
 } from '../rules/recipients.ts'
 
 import type { Runtime } from '../runtime/runtime.ts'
-import type { Storage } from '../storage/ports/storage.ts'
+import { MONTHS_LOCK, type Reads, type Storage } from '../storage/ports/storage.ts'
 import type { IdWindow, SearchedTable } from '../storage/ports/stores.ts'
 import { erasedBody, namesOf, read as readBody } from '../webhooks/erased-body.ts'
 
@@ -61,7 +62,8 @@ export interface Recipients {
    * Removes an address, the other names of a person at WhatsApp and the content of all its messages in small transactions; a server may run meanwhile. Queued
    * messages are canceled and refunded first. The ledger does not change; suppressions stay, except with
    * `forget_suppressions`. After an interruption, another run erases the rest.
-   * @throws SvcError in the same cases as `look`.
+   * @throws SvcError in the same cases as `look`, and `rate_limit_exceeded` while a month is detached or attached, or another erasure
+   *   runs.
    */
   erase(
     address: string,
@@ -73,6 +75,9 @@ export interface Recipients {
 /** The number of rows that one query searches, and that one transaction changes. */
 const WINDOW_ROWS = 2_000
 const STEP_ROWS = 250
+
+/** A month is detached or attached within minutes. */
+const RETRY_AFTER_S = 60
 
 /** The number of workspaces that one query reads. */
 const WORKSPACES = 100
@@ -95,11 +100,12 @@ export function createRecipients({
     const recipient = readRecipient(address)
     const ids = workspace_id === undefined ? await workspaceIds(storage) : [workspace_id]
     const report = emptyReport()
+    const places = await placesOf(storage)
     if (workspace_id === undefined && changes) {
       await storage.write(({ erasure }) => erasure.removeParts(recipient))
     }
     for (const [done, id] of ids.entries()) {
-      const search = { storage, runtime, workspaceId: id, recipient, changes }
+      const search = { storage, places, runtime, workspaceId: id, recipient, changes }
       add(report, await searchWorkspace(search))
       onProgress({ done: done + 1, total: ids.length })
     }
@@ -116,7 +122,15 @@ export function createRecipients({
         details: { forget_suppressions },
       } as const
       await storage.write(({ audit }) => audit.record(auditRow(runtime, actor, erased)))
-      return through(address, options, { forget_suppressions })
+      const work = () => through(address, options, { forget_suppressions })
+      if (!storage.alone || !storage.detachedMonths) return work()
+      const report = await storage.alone(MONTHS_LOCK, work)
+      if (report) return report
+      throw new SvcError(
+        'rate_limit_exceeded',
+        'A month of history is being detached or attached, or another erasure runs: erase again after it',
+        { retry_after_s: RETRY_AFTER_S },
+      )
     },
   }
 }
@@ -126,6 +140,8 @@ type Changes = { forget_suppressions: boolean }
 
 interface Search {
   storage: Storage
+  /** The histories, and the months that are detached from them. */
+  places: readonly Place[]
   runtime: Pick<Runtime, 'now'>
   workspaceId: string
   recipient: Recipient
@@ -133,6 +149,21 @@ interface Search {
 }
 
 type Found = Omit<ErasureReport, 'workspaces'>
+
+/** Where messages, events and bulks are. */
+interface Place extends Pick<Storage, 'write'> {
+  read<T>(work: (erasure: Reads['erasure']) => Promise<T>): Promise<T>
+}
+
+async function placesOf({ read, write, detachedMonths }: Storage): Promise<Place[]> {
+  const months = (await detachedMonths?.()) ?? []
+  return [
+    { read: (work) => work(read.erasure), write },
+    ...months.map(
+      ({ write }): Place => ({ read: (work) => write((stores) => work(stores.erasure)), write }),
+    ),
+  ]
+}
 
 /** Searches for all names of the recipient. The conversations are last, because they know the names after an interruption. */
 async function searchWorkspace(search: Search): Promise<Found> {
@@ -177,8 +208,8 @@ async function searchMessages(
 ): Promise<Pick<Found, 'messages' | 'queued' | 'under_way'>> {
   const { storage, runtime, workspaceId, recipient, changes } = search
   const found = { messages: 0, queued: 0, under_way: 0 }
-  for await (const window of windowsOf(search, 'messages')) {
-    const rows = await storage.read.erasure.messagesTo(workspaceId, recipient, window)
+  for await (const { place, window } of windowsIn(search, 'messages')) {
+    const rows = await place.read((erasure) => erasure.messagesTo(workspaceId, recipient, window))
     const theirs = rows.filter((row) => addressesOf(row).some((one) => isTo(recipient, one)))
     const waiting = theirs.filter(({ is_queued }) => is_queued).map(({ id }) => id)
     if (!changes) {
@@ -192,7 +223,7 @@ async function searchMessages(
       found.queued += outcomes.filter((outcome) => outcome === 'canceled').length
     }
     for (const step of stepsOf(theirs.map(({ id }) => id))) {
-      const done = await storage.write(({ erasure }) =>
+      const done = await place.write(({ erasure }) =>
         erasure.messages(workspaceId, step, runtime.now()),
       )
       found.messages += done.length
@@ -203,9 +234,12 @@ async function searchMessages(
 }
 
 async function searchReceived(search: Search): Promise<number> {
-  const { storage, workspaceId, recipient, changes } = search
+  const { storage, places, workspaceId, recipient, changes } = search
   let found = 0
-  for await (const window of windowsOf(search, 'received_messages')) {
+  for await (const { window } of windowsIn(
+    { ...search, places: places.slice(0, 1) },
+    'received_messages',
+  )) {
     const rows = await storage.read.erasure.receivedFrom(workspaceId, recipient, window)
     const ids = rows.filter(({ sender }) => isTo(recipient, sender)).map(({ id }) => id)
     found += ids.length
@@ -218,10 +252,10 @@ async function searchReceived(search: Search): Promise<number> {
 }
 
 async function searchEvents(search: Search): Promise<number> {
-  const { storage, workspaceId, recipient, changes } = search
+  const { workspaceId, recipient, changes } = search
   let found = 0
-  for await (const window of windowsOf(search, 'events')) {
-    const rows = await storage.read.erasure.eventsNaming(workspaceId, recipient, window)
+  for await (const { place, window } of windowsIn(search, 'events')) {
+    const rows = await place.read((erasure) => erasure.eventsNaming(workspaceId, recipient, window))
     const about = rows.filter(({ body }) =>
       namesOf(readBody(body)).some((name) => isTo(recipient, name)),
     )
@@ -231,7 +265,7 @@ async function searchEvents(search: Search): Promise<number> {
       const erased = step.map(({ id, body }) => ({ id, body: erasedBody(body) ?? body }))
       const messageIds = step.flatMap(({ message_id }) => message_id ?? [])
       const ofNone = step.filter(({ message_id }) => message_id === null).map(({ id }) => id)
-      await storage.write(async ({ erasure }) => {
+      await place.write(async ({ erasure }) => {
         await erasure.rewriteEvents(workspaceId, erased)
         await erasure.forgetResponsesAbout(workspaceId, messageIds)
         await erasure.forgetResponsesTo(workspaceId, ofNone)
@@ -261,15 +295,15 @@ async function searchAnswers(search: Search): Promise<number> {
 }
 
 async function searchRejections(search: Search): Promise<number> {
-  const { storage, workspaceId, recipient, changes } = search
+  const { workspaceId, recipient, changes } = search
   let found = 0
-  for await (const window of windowsOf(search, 'bulk_rejections')) {
-    const rows = await storage.read.erasure.rejections(workspaceId, window)
+  for await (const { place, window } of windowsIn(search, 'bulk_rejections')) {
+    const rows = await place.read((erasure) => erasure.rejections(workspaceId, window))
     const theirs = rows.filter((row) => isAbout(recipient, row.recipient))
     found += theirs.length
     if (!changes) continue
     for (const step of stepsOf(theirs)) {
-      await storage.write(({ erasure }) => erasure.eraseRejections(workspaceId, step))
+      await place.write(({ erasure }) => erasure.eraseRejections(workspaceId, step))
     }
   }
   return found
@@ -340,18 +374,19 @@ async function searchContacts(
   return { contacts: found.length, other_addresses: others }
 }
 
-/** The id ranges of a table in a workspace, from the oldest row on. */
-async function* windowsOf(
-  { storage, workspaceId }: Search,
+/** The id ranges of a table in a workspace, from the oldest row on, in each place. */
+async function* windowsIn(
+  { places, workspaceId }: Pick<Search, 'places' | 'workspaceId'>,
   table: SearchedTable,
-): AsyncGenerator<IdWindow> {
-  let after_id = ''
-  for (;;) {
-    const next = { after_id, rows: WINDOW_ROWS }
-    const last_id = await storage.read.erasure.windowEnd(workspaceId, table, next)
-    if (last_id === null) return
-    yield { after_id, last_id }
-    after_id = last_id
+): AsyncGenerator<{ place: Place; window: IdWindow }> {
+  for (const place of places) {
+    for (let after_id = ''; ; ) {
+      const next = { after_id, rows: WINDOW_ROWS }
+      const last_id = await place.read((erasure) => erasure.windowEnd(workspaceId, table, next))
+      if (last_id === null) break
+      yield { place, window: { after_id, last_id } }
+      after_id = last_id
+    }
   }
 }
 

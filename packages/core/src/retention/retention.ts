@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { idFloor, type Runtime } from '../runtime/runtime.ts'
-import type { Storage, Writes } from '../storage/ports/storage.ts'
+import type { Reads, Storage, Writes } from '../storage/ports/storage.ts'
 import type { RetentionKind } from '../storage/ports/stores.ts'
 import { erasedBody } from '../webhooks/erased-body.ts'
 
@@ -69,18 +69,21 @@ export function createRetention({
       const mayContinue = () => !isStopping() && steps < STEPS_MAX
       const times: Times = { now, over: new Date(now.getTime() - days * DAY_MS) }
       const latest_mark = idFloor(new Date(now.getTime() - RETENTION_DAYS_MIN * DAY_MS))
-      for (const [kind, step] of Object.entries(STEPS) as [RetentionKind, Step][]) {
-        const before_id = idFloor(new Date(times.over.getTime() - (LATE[kind] ?? 0)))
-        const of = (stores: Writes, workspaceId: string) =>
-          walk(stores, { workspaceId, kind, before_id, latest_mark, times, step })
-        for await (const workspaceId of dueWorkspaces(storage, kind, { before_id, latest_mark })) {
-          let isLeft = true
-          while (isLeft && mayContinue()) {
-            steps += 1
-            isLeft = await storage.write((stores) => of(stores, workspaceId))
-            await pause(PAUSE_MS)
+      for (const { kinds, due, write } of await placesOf(storage)) {
+        for (const kind of kinds) {
+          const step = STEPS[kind]
+          const before_id = idFloor(new Date(times.over.getTime() - (LATE[kind] ?? 0)))
+          const of = (stores: Writes, workspaceId: string) =>
+            walk(stores, { workspaceId, kind, before_id, latest_mark, times, step })
+          for await (const workspaceId of dueWorkspaces(due, kind, { before_id, latest_mark })) {
+            let isLeft = true
+            while (isLeft && mayContinue()) {
+              steps += 1
+              isLeft = await write((stores) => of(stores, workspaceId))
+              await pause(PAUSE_MS)
+            }
+            if (!mayContinue()) return
           }
-          if (!mayContinue()) return
         }
       }
       done_at = now
@@ -127,14 +130,36 @@ const STEPS: Record<RetentionKind, Step> = {
   bulk_contents: stepContents,
 }
 
+/** Where rows to erase are: the histories, and months that are detached from them, with marks of their own. */
+interface Place extends Pick<Storage, 'write'> {
+  kinds: readonly RetentionKind[]
+  due: Reads['retention']['due']
+}
+
+async function placesOf({ read, write, detachedMonths }: Storage): Promise<Place[]> {
+  const kinds = Object.keys(STEPS) as RetentionKind[]
+  const months = (await detachedMonths?.()) ?? []
+  return [
+    { kinds, write, due: read.retention.due },
+    ...months.map(
+      ({ write }): Place => ({
+        // Received messages are never detached.
+        kinds: kinds.filter((kind) => kind !== 'received_messages'),
+        write,
+        due: (kind, page) => write(({ retention }) => retention.due(kind, page)),
+      }),
+    ),
+  ]
+}
+
 async function* dueWorkspaces(
-  { read: { retention } }: Pick<Storage, 'read'>,
+  due: Place['due'],
   kind: RetentionKind,
   range: { before_id: string; latest_mark: string },
 ): AsyncGenerator<string> {
   let after: string | null = null
   for (;;) {
-    const ids: string[] = await retention.due(kind, { ...range, after, limit: WORKSPACES })
+    const ids: string[] = await due(kind, { ...range, after, limit: WORKSPACES })
     yield* ids
     after = ids.at(-1) ?? null
     if (ids.length < WORKSPACES) return

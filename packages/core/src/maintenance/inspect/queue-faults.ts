@@ -35,11 +35,12 @@ async function countsDiffer({ startOf, leavingMonths }: Snapshot): Promise<strin
         case when status = 'failed' and error_code = 'canceled' then 'canceled' else status end as status, count(*) as n,
         sum(case when livemode then 0 else 1 end) as tests, min(id) as first_id, max(id) as last_id
       from messages group by 1, 2, 3, 4),
-    found as (
+    periods as (
       select 'hour' as unit, hours.* from hours
       union all select 'day', workspace_id, ${startOf('day', 'since')}, channel, status, n, tests, first_id, last_id
       from hours
       union all select 'all', workspace_id, ${startOf('all', 'since')}, channel, status, n, tests, null, null from hours),
+    found as (select * from periods where true${leaving.join('')}),
     stored as (${COUNT_UNITS.map(
       (unit) => `
       select workspace_id, unit, ${startOf(unit, 'since')} as since, channel, status, count as n, test_count as tests,

@@ -1,6 +1,9 @@
 import { readDatabaseUrl } from '../../storage/database-url.ts'
 import { type AppliedStep, migrationsOf, statusOf } from '../../storage/migrations.ts'
+import { MONTHS_LOCK, type Storage } from '../../storage/ports/storage.ts'
 import type { PartitionOptions } from '../../storage/postgres/engine/partitions/change.ts'
+import type { DetachStep } from '../../storage/postgres/engine/partitions/detach.ts'
+import type { DetachedStep } from '../../storage/postgres/engine/partitions/detached.ts'
 import type { TablePartitions } from '../../storage/postgres/engine/partitions/state.ts'
 import type { Pool, Run } from '../../storage/postgres/engine/transaction.ts'
 import { refusal } from '../refusal.ts'
@@ -47,9 +50,141 @@ export function addPartitions(url: string, options: PartitionOptions): Promise<s
   })
 }
 
+/** The months that are detached, oldest first, with the sizes of their tables. */
+export interface DetachedPartitions {
+  /** `2027-01`, or `first` for the time before the first month. */
+  month: string
+  from: Date | null
+  until: Date
+  /** The schema with its tables. */
+  schema: string
+  /** `detached`, or the step at which a command was interrupted. */
+  step: DetachedStep
+  at: Date
+  messages: number
+  bytes: number
+}
+
+/**
+ * The months that are detached from the histories. Changes nothing.
+ * @throws Error as `inspectPartitions`.
+ */
+export function inspectDetached(url: string): Promise<DetachedPartitions[]> {
+  return onPartitions(url, async (_, run) => {
+    const { detachedMonths } = await import('../../storage/postgres/engine/partitions/detached.ts')
+    const found: DetachedPartitions[] = []
+    for (const { name, from, until, schema, step, at } of await detachedMonths(run)) {
+      const { rows } = await run(
+        `select (select coalesce(sum(messages), 0) from ${schema}.booked)::float8 as messages,
+           coalesce(sum(pg_total_relation_size(oid)), 0)::float8 as bytes
+         from pg_class where relnamespace = $1::regnamespace and relkind = 'r'`,
+        [schema],
+      )
+      const { messages, bytes } = rows[0]
+      found.push({ month: name.replace('_', '-'), from, until, schema, step, at, messages, bytes })
+    }
+    return found
+  })
+}
+
+/** The options of `detachPartitions` and `attachPartitions`. */
+export interface DetachPartitionsOptions
+  extends Pick<PartitionOptions, 'now' | 'log' | 'tries_max'> {
+  /** Called before each transaction. */
+  onStep?: ((step: DetachStep) => void) | undefined
+  /** Only looks whether it can be done, and changes nothing. */
+  dry_run?: boolean | undefined
+}
+
+/**
+ * Takes the oldest month out of the histories while servers run, and keeps its tables in a schema of their own. `month`, such as `2027-01`
+ * or `first`, must be that month; it is the default. A stopped call leaves a complete database, and the next call continues.
+ * @throws Error as `inspectPartitions`, and with the code `not_found`, `not_ready`, `changed` or `interrupted` when the month cannot be detached,
+ *   and `in_use` while another process detaches or attaches one.
+ */
+export function detachPartitions(
+  url: string,
+  { month, dry_run = false, ...options }: DetachPartitionsOptions & { month?: string | undefined },
+): Promise<{ month: string; messages: number }> {
+  return onMonths(url, async ({ pool, write }) => {
+    const { detachable, detachMonth, shownMonth } = await import(
+      '../../storage/postgres/engine/partitions/detach.ts'
+    )
+    const name = month?.replace('-', '_')
+    const quiet_since = new Date(options.now.getTime() - QUIET_MS)
+    if (dry_run) {
+      const found = await detachable(pool, { ...options, name, quiet_since })
+      return { month: shownMonth(found.month), messages: found.messages }
+    }
+    const detached = await detachMonth(pool, { ...options, name, quiet_since, write })
+    return { month: shownMonth(detached), messages: await messagesIn(pool, detached.schema) }
+  })
+}
+
+/**
+ * Brings the newest detached month back while servers run. A stopped call leaves a complete database, and the next call continues.
+ * @throws Error as `detachPartitions`; `changed` also when a migration changed the tables since, or the ledger no longer has its entries.
+ */
+export function attachPartitions(
+  url: string,
+  { month, dry_run = false, ...options }: DetachPartitionsOptions & { month: string },
+): Promise<{ month: string; messages: number }> {
+  return onMonths(url, async ({ pool, write }) => {
+    const { attachable, attachMonth } = await import(
+      '../../storage/postgres/engine/partitions/reattach.ts'
+    )
+    const name = month.replace('-', '_')
+    const { schema } = await attachable(pool, name)
+    const messages = await messagesIn(pool, schema)
+    const quiet_since = new Date(options.now.getTime() - QUIET_MS)
+    if (!dry_run) await attachMonth(pool, { ...options, name, quiet_since, write })
+    return { month, messages }
+  })
+}
+
+/** After this time without a change, nothing of a month is in motion. */
+const QUIET_MS = 7 * 24 * 60 * 60_000
+
+async function messagesIn(pool: Pool, schema: string): Promise<number> {
+  const { rows } = await pool.query(
+    `select coalesce(sum(messages), 0)::float8 as messages from ${schema}.booked`,
+  )
+  return rows[0]?.messages
+}
+
+/** Runs `work` while no other process moves a month or erases a recipient. */
+function onMonths<T>(
+  url: string,
+  work: (parts: { pool: Pool; write: Storage['write'] }) => Promise<T>,
+): Promise<T> {
+  return onPartitions(url, async (pool, _, other) => {
+    const [{ alone, ANSWER_MAX_MS }, { openCold }, { clockOf }, { MonthRefusal }] =
+      await Promise.all([
+        import('../../storage/postgres/engine/connection.ts'),
+        import('../../storage/postgres/engine/cold.ts'),
+        import('../../storage/queueing.ts'),
+        import('../../storage/postgres/engine/partitions/detach.ts'),
+      ])
+    const { write } = openCold(other, {
+      ...{ random: Math.random, answer_max_ms: ANSWER_MAX_MS, clock: clockOf('server') },
+      ...{ onLogged: () => {}, replicas: null },
+    })
+    const result = await alone(other, MONTHS_LOCK, async () => [
+      await work({ pool, write }).catch((error) => {
+        throw error instanceof MonthRefusal ? refusal(error.code, error.message) : error
+      }),
+    ])
+    if (result) return result[0] as T
+    throw refusal(
+      'in_use',
+      'a recipient is erased, or another month is detached or attached, just now',
+    )
+  })
+}
+
 async function onPartitions<T>(
   url: string,
-  work: (pool: Pool, run: Run) => Promise<T>,
+  work: (pool: Pool, run: Run, other: Pool) => Promise<T>,
 ): Promise<T> {
   const named = readDatabaseUrl(url)
   if (named.engine === 'sqlite') {
@@ -63,7 +198,7 @@ async function onPartitions<T>(
     import('../snapshot/postgres-sessions.ts'),
     import('../../storage/postgres/engine/migrate.ts'),
   ])
-  return onPool(named.url, 'svc_partitions', async (pool) => {
+  return onPool(named.url, 'svc_partitions', async (pool, other) => {
     const run: Run = (query, values) => pool.query(query as string, values)
     const applied = (await appliedIn(run)) ?? new Map<string, AppliedStep>()
     const { pending, is_newer } = statusOf(migrationsOf('postgres'), applied)
@@ -72,6 +207,6 @@ async function onPartitions<T>(
     if (pending.length > 0 || isIncomplete) {
       throw refusal('behind', "the database does not have this program's schema")
     }
-    return work(pool, run)
+    return work(pool, run, other)
   })
 }

@@ -1,5 +1,6 @@
 import { migrationsOf, statusOf } from '../../storage/migrations.ts'
 import { appliedIn } from '../../storage/postgres/engine/migrate.ts'
+import { detachedMonths } from '../../storage/postgres/engine/partitions/detached.ts'
 import { leavingMonths } from '../../storage/postgres/engine/partitions/leaving.ts'
 import type { Run } from '../../storage/postgres/engine/transaction.ts'
 import { onSession } from './postgres-sessions.ts'
@@ -35,7 +36,10 @@ function snapshotOn(run: Run): Snapshot {
     startOf: (unit, column) =>
       unit === 'all' ? 'to_timestamp(0)' : `date_trunc('${unit}', ${column}, 'UTC')`,
     base: (table) => table,
-    leavingMonths: () => leavingMonths(run),
+    leavingMonths: async () => [
+      ...(await leavingMonths(run)),
+      ...(await detachedMonths(run)).filter(({ step }) => step === 'rest' || step === 'returning'),
+    ],
     async rows<Row>(text: string, values: NamedValues = {}) {
       const names: string[] = []
       const numbered = text

@@ -235,6 +235,9 @@ export const READ_PLACES = {
   eventLog: { state: 'near', between: 'primary' },
 } as const satisfies { [Store in keyof Reads]: Record<keyof Reads[Store], ReadPlace> }
 
+/** The name of the lock (`alone`) of what moves a month out of the histories or back, and of what must see all of its rows. */
+export const MONTHS_LOCK = 'months'
+
 /** Which months of history are removed at once. */
 export interface MonthRemoval {
   /** Months that ended at this moment or before. */
@@ -318,6 +321,11 @@ export interface Storage {
   removeMonths?(which: MonthRemoval): Promise<boolean>
   /** Drops the empty partitions of months that ended at `until` or before; returns their names. Absent where the engine has none. */
   dropPartitions?(until: Date): Promise<string[]>
+  /**
+   * The months that an operator detached from the histories, each with its own `write`: its stores find the messages, events, deliveries and
+   * bulks of the month in place of the histories, and all else as usual. Absent where the engine has none.
+   */
+  detachedMonths?(): Promise<Pick<Storage, 'write'>[]>
   /** The read replicas; absent where the engine has none. */
   replicas?(): readonly ReplicaState[]
   close(): Promise<void>

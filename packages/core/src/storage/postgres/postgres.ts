@@ -21,6 +21,7 @@ import { ANSWER_MAX_MS, alone, connect, REPLICA_SHARES } from './engine/connecti
 import { type Database, databaseOn } from './engine/database.ts'
 import { isCommon, refusesWrites } from './engine/failure.ts'
 import { migrate } from './engine/migrate.ts'
+import { detachedMonths } from './engine/partitions/detached.ts'
 import { dropPartitions, keepPartitions } from './engine/partitions/months.ts'
 import { removeMonths } from './engine/partitions/removal.ts'
 import { createQueue, inTurn, type Queue } from './engine/queue.ts'
@@ -118,7 +119,7 @@ export async function openPostgres(
     return made.run
   }
   const { replicas: places } = connections
-  const { read, write, assertWritable, probe, replicas } = openCold(cold, {
+  const { read, write, writeIn, assertWritable, probe, replicas } = openCold(cold, {
     ...bounds,
     clock: clockOf(clock),
     onLogged,
@@ -169,6 +170,13 @@ export async function openPostgres(
     keepPartitions: (ahead, now) => keepPartitions(cold, slow, { ahead, now, log, tries_max: 3 }),
     removeMonths: (which) => removeMonths(slow, { ...which, write, log, tries_max: 5 }),
     dropPartitions: (until) => dropPartitions(cold, until, { log, tries_max: 3 }),
+    async detachedMonths() {
+      const months = await detachedMonths((query, values) => cold.query(query as string, values))
+      return months.map(({ schema }) => {
+        const writeHere = writeIn(schema)
+        return { write: (work) => changes(() => writeHere(work)) }
+      })
+    },
     replicas: () => replicas?.states() ?? [],
     async close() {
       await replicas?.stop()

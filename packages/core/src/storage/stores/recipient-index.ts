@@ -173,10 +173,15 @@ export function recipientIndexStore(
     return found?.n ?? 0
   }
 
-  /** Notes the number of messages of a segment, and removes a segment without messages. */
-  async function keepCount(workspaceId: string, number: number, count: number): Promise<void> {
+  /** Notes the number of messages of a segment, and removes a segment without messages unless it is kept. */
+  async function keepCount(
+    workspaceId: string,
+    number: number,
+    count: number,
+    isKept = false,
+  ): Promise<void> {
     const one = and(eq(segments.workspace_id, workspaceId), eq(segments.number, number))
-    if (count > 0) {
+    if (count > 0 || isKept) {
       await db.update(segments).set({ count }).where(one)
       return
     }
@@ -282,8 +287,11 @@ export function recipientIndexStore(
         if (!previous || (await stateOf(workspaceId)).late === 0) return null
         return previous.number
       },
-      /** Counts the messages of a segment again after some were removed, and removes a segment without messages. */
-      async recount(workspaceId: string, number: number): Promise<void> {
+      /**
+       * Counts the messages of a segment again after some were removed, and removes a segment without messages. `keep` leaves its
+       * entries, for messages that come back.
+       */
+      async recount(workspaceId: string, number: number, keep?: 'keep'): Promise<void> {
         await hold(db, named(workspaceId))
         const own = eq(segments.workspace_id, workspaceId)
         const [segment, previous] = await db
@@ -294,7 +302,8 @@ export function recipientIndexStore(
           .limit(2)
         if (segment?.number !== number) return
         const range = { after: previous?.last_id ?? '', last: segment.last_id }
-        await keepCount(workspaceId, number, await entered(workspaceId, number, range))
+        const count = await entered(workspaceId, number, range)
+        await keepCount(workspaceId, number, count, keep === 'keep')
       },
       /**
        * Takes removed messages out of the counts of their segments, and removes segments without messages. The bucket of an

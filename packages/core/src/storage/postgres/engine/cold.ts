@@ -11,6 +11,7 @@ import { inTransaction, openReads, openWrites } from '../../stores/stores.ts'
 import { IS_WRITABLE } from './connection.ts'
 import { parsers } from './database.ts'
 import { withoutData } from './failure.ts'
+import { enterSchema } from './partitions/detached.ts'
 import type { Replicas } from './replicas.ts'
 import { type Bounds, eachAlone, type Pool, type Run, worker } from './transaction.ts'
 
@@ -76,7 +77,11 @@ export function openCold(
     replicas: ((primary: (text: string) => Promise<pg.QueryResult>) => Replicas) | null
   },
 ): Pick<Storage, 'read' | 'write'> &
-  Record<'assertWritable' | 'probe', () => Promise<void>> & { replicas: Replicas | null } {
+  Record<'assertWritable' | 'probe', () => Promise<void>> & {
+    replicas: Replicas | null
+    /** `write` with the tables of a detached month in front of those of the service. */
+    writeIn(schema: string): Storage['write']
+  } {
   const dialect = dialectFor(clock)
   const { together, transact } = worker(pool, bounds)
   const max_ms = Math.min(PING_MAX_MS, bounds.answer_max_ms)
@@ -88,16 +93,21 @@ export function openCold(
   const replica =
     others &&
     reads(async (query, values) => (await others.read(query, values)) ?? run(query, values))
+  const writeAfter =
+    (prepare: (run: Run) => Promise<void>): Storage['write'] =>
+    async (work) => {
+      const { result, has_logged } = await transact(eachAlone, async (run) => {
+        await prepare(run)
+        return inTransaction(openWrites(handle(run), t, dialect), work)
+      })
+      if (has_logged) onLogged()
+      return result
+    }
   return {
     read: replica ? placedReads({ near: primary, primary, replica }) : primary,
     replicas: others,
-    async write(work) {
-      const { result, has_logged } = await transact(eachAlone, (run) =>
-        inTransaction(openWrites(handle(run), t, dialect), work),
-      )
-      if (has_logged) onLogged()
-      return result
-    },
+    write: writeAfter(async () => {}),
+    writeIn: (schema) => writeAfter((run) => enterSchema(run, schema)),
     async assertWritable() {
       const { rows } = await runSoon(IS_WRITABLE)
       if (!rows[0]?.is_writable) throw new Error('the database takes no writes')

@@ -91,17 +91,22 @@ async function removeRest(
   for (const step of steps) {
     while (await step()) if (isStopping()) return false
   }
-  const { rows: segments } = await run(
+  for (const number of await segmentsIn(run, month, workspaceId)) {
+    if (isStopping()) return false
+    await write(({ recipientIndex }) => recipientIndex.recount(workspaceId, number))
+  }
+  return !isStopping()
+}
+
+/** The segments of the index of recipients that have messages of the month, or had them. */
+export async function segmentsIn(run: Run, month: Month, workspaceId: string): Promise<number[]> {
+  const { rows } = await run(
     `select number from (select number, last_id, lag(last_id) over (order by number) as before
        from recipient_segments where workspace_id = $1) s
      where last_id >= ${month.from ? idOf(month.from) : `''`} and coalesce(before, '') < ${idOf(month.until)} order by number`,
     [workspaceId],
   )
-  for (const { number } of segments) {
-    if (isStopping()) return false
-    await write(({ recipientIndex }) => recipientIndex.recount(workspaceId, number))
-  }
-  return !isStopping()
+  return rows.map(({ number }) => number)
 }
 
 /** Removes some rows; returns whether there may be more. */
@@ -131,6 +136,7 @@ async function removeDeliveries(pool: Pool, where: string, workspaceId: string):
       workspaceId,
       ids,
     ])
-    return ids.length === STEP_ROWS
+    // Fewer rows may mean that an owner retries some of them just now.
+    return ids.length > 0
   })
 }

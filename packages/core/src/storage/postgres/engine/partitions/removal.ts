@@ -1,11 +1,13 @@
 import { isContention, textOf } from '../failure.ts'
 import { eachAlone, type Pool, type Run, transact } from '../transaction.ts'
 import { alone, change } from './change.ts'
+import { BOOKED, type DetachedMonth, detachedMonths } from './detached.ts'
 import {
   finish,
   leavingMonths,
   type Month,
   type RemovalOptions,
+  segmentsIn,
   TABLES,
   timeOf,
 } from './leaving.ts'
@@ -22,7 +24,7 @@ const CANCELED = '57014'
 const QUEUED_MAX = 10_000
 
 /** What the messages of one workspace in a month are in the books. */
-interface Booked {
+export interface Booked {
   workspace_id: string
   last_id: string
   messages: number
@@ -43,8 +45,16 @@ export async function removeMonths(pool: Pool, options: RemovalOptions): Promise
   if (!states.every((state) => state.is_partitioned && state.is_owner)) return false
   try {
     for (const month of await leavingMonths(run)) await finish(pool, month, options)
+    const detached = await detachedMonths(run)
+    for (const month of detached) {
+      if (isStopping()) return true
+      if (month.step === 'detached' && month.until <= until)
+        await removeDetached(pool, month, options)
+    }
     for (const month of monthsOf(states, until)) {
       if (isStopping()) break
+      // Its detachment or attachment was interrupted, or runs.
+      if (detached.some(({ name }) => name === month.name)) continue
       const reason = await removeMonth(pool, month, options)
       if (reason) log?.info({ month: month.name, reason }, 'a month of old history stays')
     }
@@ -55,15 +65,57 @@ export async function removeMonths(pool: Pool, options: RemovalOptions): Promise
   return true
 }
 
+/** Removes a detached month; the totals and the books are without it already. */
+async function removeDetached(
+  pool: Pool,
+  month: DetachedMonth,
+  { write, isStopping, log, tries_max }: RemovalOptions,
+): Promise<void> {
+  const { schema, name } = month
+  const run = alone(pool)
+  const { rows } = await run(`select workspace_id as id from ${schema}.${BOOKED} order by 1`)
+  for (const { id } of rows) {
+    for (const number of await segmentsIn(run, month, id)) {
+      if (isStopping()) return
+      await write(({ recipientIndex }) => recipientIndex.recount(id, number))
+    }
+  }
+  await change(pool, { log, tries_max }, async (run) => {
+    await run(`lock table ${schema}.bulks in access exclusive mode`)
+    const now = (await detachedMonths(run)).find((one) => one.name === name)
+    if (now?.step === 'detached') await run(`drop schema ${schema} cascade`)
+  })
+  log?.info({ month: name }, 'a detached month of old history was removed')
+}
+
+/** What keeps a month: reasons, and SQL that finds rows if they apply. */
+export type Reasons = Record<string, string>
+
+/** When nothing of a month is in motion, and what else keeps it. */
+export type BooksOptions = Pick<RemovalOptions, 'quiet_since' | 'isStopping'> & { bulks: Reasons }
+
+/** The bulks of a month go first, and its messages follow. */
+export const withoutBulks = ({ name }: Pick<Month, 'name'>): Reasons => ({
+  'a bulk has messages that are not finished or old enough': `select from messages_${name} m
+     join bulks b on b.workspace_id = m.workspace_id and b.id = m.bulk_id`,
+})
+
 /** Returns why the month stays; null if it was removed. */
 async function removeMonth(
   pool: Pool,
   month: Month,
   options: RemovalOptions,
 ): Promise<string | null> {
-  const booked = await bookedIn(pool, month, options)
+  const booked = await bookedIn(pool, month, { ...options, bulks: withoutBulks(month) })
   if (typeof booked === 'string') return booked
-  const reason = await takeOut(pool, month, booked, options)
+  const reason = await takeOut(pool, month, booked, options, async (run) => {
+    for (const table of TABLES) {
+      await run(`alter table ${table}_${month.name} rename to removed_${table}_${month.name}`)
+    }
+    const { name, from, until } = month
+    const note = JSON.stringify({ name, from, until })
+    await run(`comment on table removed_messages_${name} is '${note}'`)
+  })
   if (reason) return reason
   options.log?.info({ month: month.name }, 'a month of old history was removed')
   await finish(pool, month, options)
@@ -71,7 +123,7 @@ async function removeMonth(
 }
 
 /** The months with the same bounds in every history, oldest first. */
-function monthsOf(states: readonly TablePartitions[], until: Date): Month[] {
+export function monthsOf(states: readonly TablePartitions[], until: Date): Month[] {
   const keyOf = ({ from, until }: { from: Date | null; until: Date | null }) =>
     `${from?.toISOString()} ${until?.toISOString()}`
   const [messages, ...others] = states
@@ -91,10 +143,10 @@ function monthsOf(states: readonly TablePartitions[], until: Date): Month[] {
  * What the month is in the books, by workspace; or why it stays. Such a message never changes its credits again. The
  * cheap reasons come first, because an unfinished month is looked at every hour.
  */
-async function bookedIn(
+export async function bookedIn(
   pool: Pool,
   month: Month,
-  { quiet_since, isStopping }: RemovalOptions,
+  { quiet_since, isStopping, bulks }: BooksOptions,
 ): Promise<Booked[] | string> {
   const changed = `updated_at >= '${quiet_since.toISOString()}'`
   const reasons = {
@@ -102,8 +154,7 @@ async function bookedIn(
     'a message is not finished, or changed lately': `select from messages_${month.name} where ${changed}
        or not (status in ('delivered', 'read', 'failed') or status = 'sent' and accepted)`,
     'a delivery has not ended, or changed lately': `select from deliveries_${month.name} where ${changed} or status = 'pending'`,
-    'a bulk has messages that are not finished or old enough': `select from messages_${month.name} m
-       join bulks b on b.workspace_id = m.workspace_id and b.id = m.bulk_id`,
+    ...bulks,
   }
   return transact(pool, eachAlone, async (run) => {
     await run('set local statement_timeout = 0')
@@ -124,7 +175,7 @@ async function bookedIn(
 }
 
 /** What refers to rows of the month and is not finished. Both queues have few rows; their keys are ids. */
-function inQueues(month: Month): Record<string, string> {
+function inQueues(month: Month): Reasons {
   const deliveries = `delivery_queue q join deliveries d
     on d.workspace_id = q.workspace_id and d.webhook_id = q.webhook_id and d.id = q.delivery_id`
   return {
@@ -137,7 +188,7 @@ function inQueues(month: Month): Record<string, string> {
   }
 }
 
-async function firstOf(run: Run, reasons: Record<string, string>): Promise<string | null> {
+async function firstOf(run: Run, reasons: Reasons): Promise<string | null> {
   for (const [reason, text] of Object.entries(reasons)) {
     const { rows } = await run(`select exists (${text} limit 1) as is_so`)
     if (rows[0]?.is_so) return reason
@@ -146,11 +197,16 @@ async function firstOf(run: Run, reasons: Record<string, string>): Promise<strin
 }
 
 /** Compares the messages of one workspace with the ledger, as the removal of single messages does. */
-async function booksOf(run: Run, month: Month, workspaceId: string) {
+export async function booksOf(
+  run: Run,
+  month: Month,
+  workspaceId: string,
+  table = `messages_${month.name}`,
+) {
   const { from, until } = month
   const time = `created_at < '${until.toISOString()}'${from ? ` and created_at >= '${from.toISOString()}'` : ''}`
   const { rows } = await run(
-    `with m as materialized (select * from messages_${month.name} where workspace_id = $1),
+    `with m as materialized (select * from ${table} where workspace_id = $1),
      e as materialized (
        select ref_id, coalesce(sum(-amount) filter (where kind = 'send'), 0) as charged,
          coalesce(sum(amount) filter (where kind = 'refund'), 0) as refunded, bool_or(kind = 'hold') as is_held,
@@ -174,15 +230,16 @@ async function booksOf(run: Run, month: Month, workspaceId: string) {
 
 /**
  * Detaches the partitions and changes the totals in one transaction, under locks for which it waits a moment at most. The totals of the
- * days prove that no message came or went since the month was read. Returns why the month stays after all.
+ * days prove that no message came or went since the month was read. `keep` puts the tables elsewhere. Returns why the month stays
+ * after all.
  */
-async function takeOut(
+export async function takeOut(
   pool: Pool,
   month: Month,
   booked: readonly Booked[],
-  { log, at, tries_max }: RemovalOptions,
+  { log, at, tries_max }: Pick<RemovalOptions, 'log' | 'at' | 'tries_max'>,
+  keep: (run: Run) => Promise<void>,
 ): Promise<string | null> {
-  const { name, from, until } = month
   return change(pool, { log, tries_max }, async (run) => {
     await lockAll(run)
     const reason = await firstOf(run, inQueues(month))
@@ -198,16 +255,15 @@ async function takeOut(
       [JSON.stringify(booked), at],
     )
     for (const table of TABLES) {
-      await run(`alter table ${table} detach partition ${table}_${name}`)
-      await run(`alter table ${table}_${name} rename to removed_${table}_${name}`)
+      await run(`alter table ${table} detach partition ${table}_${month.name}`)
     }
-    const note = JSON.stringify({ name, from, until })
-    await run(`comment on table removed_messages_${name} is '${note}'`)
+    await keep(run)
     return null
   })
 }
 
-async function lockAll(run: Run): Promise<void> {
+/** Locks the histories, for which it waits a moment at most; the statements that follow have little time. */
+export async function lockAll(run: Run): Promise<void> {
   await run(`set local lock_timeout = '${LOCK_MS}ms'`)
   await run(`set local statement_timeout = '${LOCK_MS}ms'`)
   try {

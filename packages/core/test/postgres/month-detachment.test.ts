@@ -1,0 +1,431 @@
+import { describe, expect, it } from 'vitest'
+import { createCreditSums } from '../../src/credits/credit-sums.ts'
+import {
+  attachPartitions,
+  detachPartitions,
+  inspectDetached,
+} from '../../src/maintenance/partitions/partitions.ts'
+import { createRecipientIndex } from '../../src/messages/index-recipients.ts'
+import { createRecipients } from '../../src/retention/erasure.ts'
+import { createHistoryRetention } from '../../src/retention/history.ts'
+import { createRetention } from '../../src/retention/retention.ts'
+import { MONTHS_LOCK } from '../../src/storage/ports/storage.ts'
+import { monthsBench } from './months.ts'
+
+const ASHA = '+255700000009'
+const going = () => false
+
+const months = monthsBench()
+const { bench, listed, namesOf, assertSound, send, deliver } = months
+const recipients = () => createRecipients({ storage: bench.storage, runtime: bench.clock })
+const detach = (options: { month?: string; onStep?: () => void; dry_run?: boolean } = {}) =>
+  detachPartitions(months.database.url, { now: bench.clock.now(), ...options })
+const attach = (month: string, options: { onStep?: () => void } = {}) =>
+  attachPartitions(months.database.url, { now: bench.clock.now(), month, ...options })
+
+/** Every table in which rows of a month are. */
+const TABLES = [
+  ...['messages', 'message_attempts', 'message_events', 'message_parts', 'message_files'],
+  ...['events', 'deliveries', 'delivery_attempts', 'bulks', 'bulk_rejections', 'files'],
+  ...['file_chunks', 'recipient_entries'],
+]
+
+/** All rows of the tables, and the sums of the others. */
+async function everything(): Promise<Record<string, string[]>> {
+  const all: Record<string, string[]> = {}
+  const rowsOf = async (text: string) => {
+    const { rows } = await months.owner.query<{ row: string }>(text)
+    return rows.map(({ row }) => row)
+  }
+  for (const table of TABLES) {
+    all[table] = await rowsOf(`select t::text as row from ${table} t order by 1`)
+  }
+  all.counts = await rowsOf(
+    `select row(workspace_id, unit, since, channel, status, sum(count), sum(test_count), min(first_id), max(last_id))::text as row
+     from message_counts group by workspace_id, unit, since, channel, status having sum(count) <> 0 order by 1`,
+  )
+  all.segments = await rowsOf(`select t::text as row from recipient_segments t order by 1`)
+  return all
+}
+
+/** The sums of removed history, which are 0 when all months are attached. */
+async function removedSums(): Promise<number[]> {
+  const { rows } = await months.owner.query({
+    text: `select coalesce(sum(messages), 0)::int, coalesce(sum(bulks), 0)::int, coalesce(sum(charged), 0)::int,
+       coalesce(sum(refunded), 0)::int, coalesce(sum(charged_bulks), 0)::int from removed_history`,
+    rowMode: 'array',
+  })
+  return rows[0] as unknown as number[]
+}
+
+/** The tables of all schemas that have the text in a row. */
+async function tablesWith(text: string): Promise<string[]> {
+  const { rows } = await months.owner.query<{ name: string }>(
+    `select oid::regclass::text as name from pg_class
+     where relkind = 'r' and relnamespace::regnamespace::text !~ '^(pg_|information_schema)' order by 1`,
+  )
+  const found: string[] = []
+  for (const { name } of rows) {
+    const { rowCount } = await months.owner.query(
+      `select from ${name} t where strpos(t::text, $1) > 0 limit 1`,
+      [text],
+    )
+    if (rowCount) found.push(name)
+  }
+  return found
+}
+
+/** Two workspaces, and in the first month everything that can belong to a month. The present is the 20th of August. */
+async function fullMonths(credit?: number): Promise<[string, string]> {
+  const [one, two] = await months.twoWorkspaces(credit)
+  const [bulk] = (
+    await months.owner.query(`select id from bulks where workspace_id = $1 order by id`, [one])
+  ).rows
+  const all = (
+    await bench.storage.read.messages.list(one, {}, { limit: 1_000, offset: 0 })
+  ).reverse()
+  const mine = all[3]
+  if (!mine) throw new Error('no message')
+  // A late report: its event and its delivery are of July.
+  bench.clock.set(new Date('2026-07-05T10:00Z'))
+  expect(await bench.callback(mine, 'read')).toBe(true)
+  await deliver()
+  await months.owner.query(
+    `update deliveries set response_body = null where created_at between '2026-07-02' and '2026-07-20'`,
+  )
+  await months.owner.query(
+    `insert into bulk_rejections values ($1, $2, 0, $3, 'invalid_recipient', 'no number ${ASHA}')`,
+    [one, bulk.id, ASHA],
+  )
+  const sha256 = 'f'.repeat(64)
+  const file = { workspace_id: one, sha256, size_bytes: 6, chunks: 2 }
+  await bench.storage.write(async ({ files }) => {
+    await files.begin(file, bench.clock.now())
+    await files.addChunk(one, sha256, 0, 'AAAA')
+    await files.addChunk(one, sha256, 1, 'BBBB')
+    await files.complete(one, sha256)
+  })
+  await months.owner.query(`insert into message_files values ($1, $2, 0, $3)`, [
+    one,
+    mine.id,
+    sha256,
+  ])
+  await months.owner.query('update files set unused_since = null')
+  await months.owner.query(
+    `insert into message_parts values ($1, $2, 1, 1, 'carrier', 'P1', 'sent', '2026-05-05')`,
+    [one, mine.id],
+  )
+  bench.clock.set(new Date('2026-08-20T10:00Z'))
+  await createRecipientIndex(
+    { storage: bench.storage, runtime: bench.clock },
+    { batch: 4, segment_max: 8 },
+  ).write(going)
+  return [one, two]
+}
+
+describe('the detachment of a month', () => {
+  it('takes the oldest month out of lists, totals and books, and brings all of it back', async () => {
+    const [one, two] = await fullMonths()
+    const before = await everything()
+    const all = await listed(one)
+    await assertSound()
+    expect(await detach({ dry_run: true })).toEqual({ month: 'first', messages: 16 })
+    expect(await everything()).toEqual(before)
+
+    expect(await detach()).toEqual({ month: 'first', messages: 16 })
+    expect((await namesOf())[0]).toBe('2026_07')
+    expect(await listed(one)).toEqual(all.slice(0, 16))
+    const [oldest] = all.slice(-1)
+    expect(await bench.storage.read.messages.byId(one, oldest as string)).toBeNull()
+    const { rows } = await months.owner.query(
+      `select (select sum(count)::int from message_counts where unit = 'all') as total,
+         (select count(*)::int from message_counts where unit <> 'all' and since < '2026-07-01') as periods,
+         (select count(*)::int from bulks) as bulks, (select count(*)::int from bulk_rejections) as rejections,
+         (select count(*)::int from message_files) as used, (select count(*)::int from files) as files,
+         (select count(*)::int from deliveries where message_id <= $1) as deliveries`,
+      [all[16]],
+    )
+    expect(rows).toEqual([
+      { total: 32, periods: 0, bulks: 4, rejections: 0, used: 0, files: 0, deliveries: 0 },
+    ])
+    expect(await removedSums()).not.toEqual([0, 0, 0, 0, 0])
+    expect(await bench.storage.read.recipientIndex.state(one)).toMatchObject({ late: 0 })
+    await assertSound()
+    expect(await inspectDetached(months.database.url)).toMatchObject([
+      { month: 'first', from: null, step: 'detached', messages: 16, schema: 'svc_detached_first' },
+    ])
+
+    // A late report on a message that is not there is ignored.
+    const sent = await bench.queued(two)
+    await send()
+    await assertSound()
+
+    expect(await attach('first')).toEqual({ month: 'first', messages: 16 })
+    expect(await inspectDetached(months.database.url)).toEqual([])
+    expect((await namesOf()).slice(0, 2)).toEqual(['first', '2026_07'])
+    expect(await listed(one)).toEqual(all)
+    expect(await removedSums()).toEqual([0, 0, 0, 0, 0])
+    await assertSound()
+    const after = await everything()
+    for (const table of [...TABLES, 'segments']) {
+      const old = after[table]?.filter((row) => !row.includes(sent.id))
+      expect([table, old]).toEqual([table, before[table]])
+    }
+    // And again, as the same tables.
+    await detach()
+    await attach('first')
+    expect(await everything()).toEqual(after)
+  }, 120_000)
+
+  it('can be interrupted at each step, and then continues', async () => {
+    const [one] = await fullMonths()
+    const before = await everything()
+    const interruptedAt = async (work: (onStep: () => void) => Promise<unknown>) => {
+      for (let at = 1; ; at++) {
+        let steps = 0
+        const onStep = () => {
+          if (++steps === at) throw new Error('killed')
+        }
+        try {
+          await work(onStep)
+          return at
+        } catch (error) {
+          expect((error as Error).message).toBe('killed')
+        }
+        await assertSound()
+        await bench.queued(one)
+        await send()
+      }
+    }
+    // Each try gets one step further than the one before, so that each step is begun, done and repeated.
+    expect(await interruptedAt((onStep) => detach({ onStep }))).toBeGreaterThan(6)
+    expect(await inspectDetached(months.database.url)).toMatchObject([{ step: 'detached' }])
+    expect(await interruptedAt((onStep) => attach('first', { onStep }))).toBeGreaterThan(8)
+    await assertSound()
+    const after = await everything()
+    for (const table of TABLES) {
+      expect(after[table]).toEqual(expect.arrayContaining(before[table] as string[]))
+      expect([table, new Set(after[table]).size]).toEqual([table, after[table]?.length])
+    }
+    expect(await removedSums()).toEqual([0, 0, 0, 0, 0])
+  }, 240_000)
+
+  it('gives the bulks back when the detachment stops before the messages', async () => {
+    await fullMonths()
+    const before = await everything()
+    let steps = 0
+    const onStep = () => {
+      if (++steps === 4) throw new Error('killed')
+    }
+    await expect(detach({ onStep })).rejects.toThrow('killed')
+    expect((await everything()).bulks).not.toEqual(before.bulks)
+    await assertSound()
+    await attach('first')
+    expect(await everything()).toEqual(before)
+    expect(await removedSums()).toEqual([0, 0, 0, 0, 0])
+    await assertSound()
+  }, 120_000)
+
+  it('refuses a month that is not the oldest, not finished, or not detached', async () => {
+    const [one] = await fullMonths()
+    const before = await everything()
+    await expect(detach({ month: '2026-07' })).rejects.toMatchObject({
+      code: 'not_ready',
+      message: '2026-07: the oldest month is first: detach it first',
+    })
+    await expect(detach({ month: '2031-07' })).rejects.toThrow('2031-07: there is no such month')
+    await expect(attach('first')).rejects.toMatchObject({
+      code: 'not_found',
+      message: 'first is not detached',
+    })
+    const [id] = (await listed(one)).slice(-1)
+    const update = (what: string) =>
+      months.owner.query(`update messages set ${what} where id = $1`, [id])
+    await update(`updated_at = updated_at + interval '105 days'`)
+    await expect(detach()).rejects.toMatchObject({
+      code: 'not_ready',
+      message: 'first cannot be detached now: a message is not finished, or changed lately',
+    })
+    await update(`updated_at = updated_at - interval '105 days'`)
+    await months.owner.query(
+      `update messages set bulk_id = (select max(bulk_id) from messages where id < '019f') where id = (select max(id) from messages)`,
+    )
+    await expect(detach()).rejects.toThrow('a bulk has messages of two months')
+    await months.owner.query(
+      `update messages set bulk_id = (select max(bulk_id) from messages) where id = (select max(id) from messages)`,
+    )
+    expect(await everything()).toEqual(before)
+
+    await detach()
+    await expect(detach({ month: 'first' })).rejects.toThrow('first is detached already')
+    await detach({ month: '2026-07' })
+    // August has not ended.
+    await expect(detach()).rejects.toThrow('no month has ended: the oldest partition lasts until')
+    await expect(attach('first')).rejects.toThrow('attach 2026-07 first')
+    await assertSound()
+    await attach('2026-07')
+    await attach('first')
+    expect(await everything()).toEqual(before)
+  }, 120_000)
+
+  it('refuses to attach after a migration of its tables, rows of its time, or a fold of its entries', async () => {
+    const [one] = await fullMonths()
+    const [row] = (await months.owner.query('select * from messages order by id limit 1')).rows
+    await detach()
+    const without = await everything()
+    const refused = async (text: string) => {
+      await expect(attach('first')).rejects.toMatchObject({
+        code: 'changed',
+        message: expect.stringContaining(text),
+      })
+      expect(await everything()).toEqual(without)
+    }
+    const note = async (change: (note: Record<string, unknown>) => void) => {
+      const { rows } = await months.owner.query(
+        `select obj_description('svc_detached_first'::regnamespace, 'pg_namespace') as note`,
+      )
+      const noted = JSON.parse(rows[0].note)
+      change(noted)
+      await months.owner.query(`comment on schema svc_detached_first is '${JSON.stringify(noted)}'`)
+      return rows[0].note as string
+    }
+    const kept = await note((noted) => {
+      noted.migrations = 1
+    })
+    await refused('which changed its tables')
+    await months.owner.query(`comment on schema svc_detached_first is '${kept}'`)
+
+    await months.owner.query('create table saved as select * from svc_detached_first.messages')
+    await months.owner.query('insert into messages select * from saved where id = $1', [row.id])
+    await expect(attach('first')).rejects.toThrow('messages has other rows of first or older')
+    await months.owner.query('delete from messages where id = $1', [row.id])
+
+    await createCreditSums(bench.storage).write(going)
+    const at = bench.clock.now()
+    const step = { until: at, kept_until: at, limit: 200, id: bench.clock.id(), at, key: 'k' }
+    expect(
+      await bench.storage.write(({ ledgerOpenings }) => ledgerOpenings.fold(one, step)),
+    ).toMatchObject({ next: 'done' })
+    await refused('a message does not agree with the ledger')
+    expect(await inspectDetached(months.database.url)).toMatchObject([{ step: 'detached' }])
+  }, 120_000)
+
+  it('erases a recipient in a detached month too', async () => {
+    const [one] = await months.twoWorkspaces()
+    await months.owner.query(`update messages set recipient = $1 where created_at < '2026-06-01'`, [
+      ASHA,
+    ])
+    await months.owner.query(
+      `update events set body = regexp_replace(body, '"recipient":"[^"]*"', '"recipient":"' || $1 || '"')
+       where created_at < '2026-06-01'`,
+      [ASHA],
+    )
+    const [bulk] = (await months.owner.query('select * from bulks order by id limit 1')).rows
+    await months.owner.query(
+      `insert into bulk_rejections values ($1, $2, 0, $3, 'invalid_recipient', 'no number ${ASHA}')`,
+      [bulk.workspace_id, bulk.id, ASHA],
+    )
+    bench.clock.set(new Date('2026-08-20T10:00Z'))
+    await detach()
+    expect(await tablesWith(ASHA)).toEqual([
+      'svc_detached_first.bulk_rejections',
+      'svc_detached_first.events',
+      'svc_detached_first.messages',
+    ])
+    const found = await recipients().look(ASHA)
+    expect(found).toMatchObject({ messages: 16, rejections: 1 })
+    expect(await recipients().erase(ASHA)).toMatchObject({ messages: 16, rejections: 1 })
+    expect(await tablesWith(ASHA)).toEqual([])
+    await assertSound()
+    await attach('first')
+    expect(await tablesWith(ASHA)).toEqual([])
+    expect((await listed(one)).length).toBe(24)
+    await assertSound()
+  }, 120_000)
+
+  it('lets no month move while a recipient is erased', async () => {
+    await months.twoWorkspaces()
+    bench.clock.set(new Date('2026-08-20T10:00Z'))
+    const other = await months.database.connect()
+    const key = 'hashtextextended($1, 0)'
+    await other.query(`select pg_advisory_lock(${key})`, [MONTHS_LOCK])
+    await expect(detach()).rejects.toMatchObject({ code: 'in_use' })
+    await expect(recipients().erase(ASHA)).rejects.toMatchObject({
+      code: 'rate_limit_exceeded',
+    })
+    await other.query(`select pg_advisory_unlock(${key})`, [MONTHS_LOCK])
+    await detach()
+  }, 120_000)
+
+  it('follows the retention times of the service', async () => {
+    const [one] = await months.twoWorkspaces()
+    await months.owner.query(`update messages set recipient = $1 where created_at < '2026-06-01'`, [
+      ASHA,
+    ])
+    bench.clock.set(new Date('2026-08-20T10:00Z'))
+    await createRetention({ storage: bench.storage, runtime: bench.clock, days: 200 }).apply(going)
+    await detach()
+    await createRetention({ storage: bench.storage, runtime: bench.clock, days: 60 }).apply(going)
+    expect(await tablesWith(ASHA)).toEqual([])
+    await attach('first')
+    await assertSound()
+    const { rows } = await months.owner.query(
+      `select count(*)::int as erased from messages where erased_at is not null and workspace_id = $1`,
+      [one],
+    )
+    expect(rows).toEqual([{ erased: 8 }])
+
+    await detach()
+    bench.clock.set(new Date('2026-08-31T10:00Z'))
+    const history = createHistoryRetention({
+      storage: bench.storage,
+      runtime: bench.clock,
+      days: 60,
+    })
+    await history.apply(going)
+    expect(await inspectDetached(months.database.url)).toEqual([])
+    await assertSound()
+    expect(await listed(one)).toHaveLength(16)
+  }, 120_000)
+
+  it('goes on with retention where it was when a month comes back', async () => {
+    await months.twoWorkspaces()
+    bench.clock.set(new Date('2026-08-20T10:00Z'))
+    const retain = (days: number) =>
+      createRetention({ storage: bench.storage, runtime: bench.clock, days }).apply(going)
+    await detach()
+    // As a server of the release before, which does not know detached months.
+    const { detachedMonths: _, ...older } = bench.storage
+    await createRetention({ storage: older, runtime: bench.clock, days: 30 }).apply(going)
+    await attach('first')
+    await retain(30)
+    const { rows } = await months.owner.query(
+      `select count(*)::int as kept from messages where erased_at is null and created_at < '2026-07-01'`,
+    )
+    expect(rows).toEqual([{ kept: 0 }])
+  }, 120_000)
+
+  it('fails no send meanwhile', async () => {
+    const [one] = await fullMonths(100_000)
+    let isMoving = true
+    let sent = 0
+    const sending = (async () => {
+      while (isMoving) {
+        await bench.queued(one)
+        sent += 1
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+    })()
+    sending.catch(() => {})
+    for (let i = 0; i < 3; i++) {
+      await detach()
+      await attach('first')
+    }
+    isMoving = false
+    await sending
+    expect(sent).toBeGreaterThan(10)
+    expect(await listed(one)).toHaveLength(24 + sent)
+    await send()
+    await assertSound()
+  }, 120_000)
+})
