@@ -17,6 +17,7 @@ import { adjust, checkPayment, grant, pauseAll, pauseOne, terms } from './operat
 import { addHook, buy, changeHook, revoke } from './owners.ts'
 import { erase, writeBack } from './people.ts'
 import { question, refuse } from './questions.ts'
+import { mixed } from './random.ts'
 import type { Doing, Step } from './script.ts'
 import {
   again,
@@ -59,8 +60,7 @@ export function perform(stage: Stage, step: Step): void {
       void changeDomain(stage, step)
       break
     case 'prices':
-      world.trace(`the prices are ${JSON.stringify(PRICE_LISTS[step.which])}`)
-      world.setPrices(step.which)
+      configure(stage, step.which)
       break
     case 'templated':
       sendTemplate(stage, step)
@@ -200,6 +200,16 @@ export function perform(stage: Stage, step: Step): void {
       if (step.isSuspended) model.woke_ms = elapsedMs()
       break
   }
+}
+
+/** An operator starts the service again with other prices, and sometimes without a provider or a key of secrets. */
+function configure({ world }: Stage, prices: number): void {
+  const draw = mixed(world.seed, Math.floor(elapsedMs()), 22)
+  const without = draw % 3 === 0 ? nameOf(draw >>> 8) : null
+  const isKeyMissing = (draw >>> 12) % 3 === 0
+  const missing = [without, isKeyMissing && 'a key'].filter((one) => one).join(', ')
+  world.trace(`the prices are ${JSON.stringify(PRICE_LISTS[prices])}; missing: ${missing}`)
+  world.configure({ prices, without, isKeyMissing })
 }
 
 function changeReceiver(

@@ -61,7 +61,8 @@ export async function ask<T>(
     world.trace(`${what}: error ${code ?? message}`)
     const isExplained =
       world.isStopping || (isHidden && isFaulted(world, elapsedMs() - HIDDEN_MS, elapsedMs()))
-    if (code !== 'SQLITE_FULL' && !isExplained) {
+    const isUnreadable = code === 'secrets_key' && world.settings.isKeyMissing
+    if (code !== 'SQLITE_FULL' && !isExplained && !isUnreadable) {
       world.violate('no error without a fault', `${what}: ${code ?? ''} ${(error as Error).stack}`)
     }
     return null

@@ -71,7 +71,11 @@ export async function burst(stage: Stage, step: Doing<'burst'>): Promise<void> {
   for (let n = 0; n < BURST; n++) {
     model.numbers += 1
     const to = `${ATTACKED[country]}${String(10_000_000 + model.numbers)}`
-    const asked = newAsked(stage, options, 'code', { to, channel: CHANNELS[country] })
+    const asked = newAsked(stage, options, 'code', {
+      ...{ to, channel: CHANNELS[country] },
+      // Some attacks come from one network.
+      ...(country === 1 && { client_ip: '198.51.100.7' }),
+    })
     model.asked.push(asked)
     void post(stage, asked)
     // The clients of an attack do not all ask in one moment.

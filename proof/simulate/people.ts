@@ -5,11 +5,11 @@ import type { Doing } from './script.ts'
 // People who write back, and the people that an operator erases.
 
 /** Messages that a provider took with an answer, so that the service knows who may write back. */
-function reached({ database }: Stage, which: number) {
+function reached({ database }: Stage, which: number, channels = "'sms', 'whatsapp'") {
   const rows = database()
     .prepare(
       `select id, workspace_id, channel, recipient as address from messages
-       where livemode = 1 and accepted = 1 and erased_at is null and channel in ('sms', 'whatsapp') and bulk_id is null and provider <> 'spare'
+       where livemode = 1 and accepted = 1 and erased_at is null and channel in (${channels}) and recipients is null and bulk_id is null and provider <> 'spare'
        and api_key_id is not null
        and exists (select 1 from message_attempts a where a.message_id = messages.id and a.outcome = 'accepted') order by id desc limit 30`,
     )
@@ -28,7 +28,7 @@ export function writeBack(stage: Stage, { which, text, copies }: Doing<'write'>)
 /** An operator erases a person. */
 export async function erase(stage: Stage, which: number): Promise<void> {
   const { world, model } = stage
-  const found = world.core && reached(stage, which)
+  const found = world.core && reached(stage, which, "'sms', 'whatsapp', 'email'")
   if (!found) return
   const { address } = found
   model.erasing.add(address)

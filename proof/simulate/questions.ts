@@ -46,6 +46,8 @@ const ODD_HTML = [
   '{{#each none}}x{{else}}nothing{{/each}}{{#if names}}yes{{/if}}{{name|there}}{{count}}{{missing|}}',
   '</p></div><p',
   '<p unclosed="quote>text</p>',
+  '<html><head><title>Hi</title></head><p>no tag of the body</p></html>',
+  '<html><body class="wide"><p>a body</p></body></html>',
 ] as const
 
 const RECEIPT = { order: 'A1', gift: true, items: [{ title: 'Tea' }] }
@@ -105,6 +107,7 @@ export const QUESTIONS: readonly Question[] = [
   ({ webhooks }, { id, hook }) => webhooks.nextAttemptAt(id, hook),
   ({ contacts }, { id }) => contacts.list(id, { search: 'n1 moshi' }, PAGE),
   ({ contacts }, { id }) => contacts.list(id, { search: `n${'1'.repeat(80)}` }, PAGE),
+  ({ contacts }, { id }) => contacts.list(id, { search: 'n1 mo' }, PAGE),
   ({ contacts }, { id }) => contacts.list(id, { tag: 'odd' } as never, PAGE),
   ({ people }, { id }) => people.find(id, { search: 'N2 Moshi' } as never),
   ({ people }, { id, contact }) => people.history(id, contact, {} as never),
@@ -128,7 +131,12 @@ export const QUESTIONS: readonly Question[] = [
     (html): Question =>
       async ({ templates }, { id }) => {
         const [, locale = 'en'] = /lang="(\w+)"/.exec(html) ?? []
-        const variants = [{ channel: 'email', locale, content: { subject: 'Hi', html } }]
+        const isWhole = /<html/.test(html)
+        const content = {
+          ...{ subject: 'Hi', html, preview_text: 'It is new' },
+          ...(locale !== 'en' && !isWhole && { layout: 'default' }),
+        }
+        const variants = [{ channel: 'email', locale, content }]
         const one = { name: 'odd', category: 'marketing', default_locale: locale, variants }
         await templates.push(id, { templates: [one] as never })
         return templates.preview(id, {
@@ -353,6 +361,16 @@ export const REFUSED: readonly Question[] = [
     credits.adjust(id, {
       ...{ amount: -400_000_000_000_000 as never, id: NO_ID, actor: 'operator', reason: 'wrong' },
     }),
+  // A repetition with another amount.
+  async ({ credits }, { id }, { api_key_id }) => {
+    const one = {
+      id: `${api_key_id.slice(0, -4)}ffff`,
+      actor: 'operator',
+      reason: 'wrong',
+    } as const
+    await credits.adjust(id, { ...one, amount: 1_000_000 as never })
+    await credits.adjust(id, { ...one, amount: 2_000_000 as never })
+  },
   ({ credits }, { id }) => credits.setTerms(id, { status: 'frozen' }),
   ({ credits }) => credits.account(NO_ID),
   ({ webhooks }, { id }) =>

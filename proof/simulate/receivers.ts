@@ -1,5 +1,5 @@
 import { elapsedMs, later, running } from './clock.ts'
-import { checkRequest } from './invariants/deliveries.ts'
+import { checkRequest, isSignedBy } from './invariants/deliveries.ts'
 import type { Post } from './model.ts'
 import { outside } from './outside.ts'
 import { mixed } from './random.ts'
@@ -85,6 +85,17 @@ function withoutSvix(receiver: number, headers: Record<string, string>): Record<
   }
 }
 
+/** Every second receiver knows the newest secret of its webhooks only. */
+function refusesSignature(post: Post): boolean {
+  const { model } = outside
+  const hooks = model.hooks.filter(
+    ({ receiver, form }) => receiver === post.receiver && form !== 'twilio',
+  )
+  if (post.receiver % 2 === 0 || hooks.length === 0 || model.hasUnknownHooks) return false
+  if (hooks.some(({ hasUnknownSecret }) => hasUnknownSecret)) return false
+  return !hooks.some((hook) => isSignedBy(hook, [...hook.secrets].at(-1) ?? '', post))
+}
+
 function begin(
   receiver: number,
   options: Options,
@@ -151,6 +162,7 @@ function begin(
     model.replies[place] = (model.replies[place] ?? 0) + (twiml?.split('<Message>').length ?? 1) - 1
     return void answer(200, short, { 'content-type': 'text/xml' }, twiml)
   }
+  if (mood === 'well' && refusesSignature(post)) return void answer(401, short)
   if (mood === 'well') return void answer(draw % 3 === 0 ? 204 : 200, short)
   if (mood === 'slow') return void answer(200, 2_000 + (mixed(draw, 2) % 16_000))
   if (mood === 'broken') return void answer(draw % 2 === 0 ? 500 : 503, short)

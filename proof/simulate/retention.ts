@@ -89,6 +89,9 @@ export async function passWeeks(stage: Stage, rest: () => Promise<void>): Promis
   await world.pass(2_000)
   for (let day = 0; day < BUSY_DAYS; day++) {
     send(stage, (n) => draw(day, n))
+    if (day === BUSY_DAYS - 2) {
+      perform(stage, { do: 'grant', workspace: 0, credits: RICH, copies: 1, expires_s: 0 })
+    }
     lookAtSpending(stage)
     if (day === 1) perform(stage, { do: 'pauseProvider', which: 0 })
     const fault = DAILY_FAULTS[draw(day) % DAILY_FAULTS.length]
@@ -104,6 +107,9 @@ export async function passWeeks(stage: Stage, rest: () => Promise<void>): Promis
     for (let n = 0; n < 10; n++) world.sleep(DAY_MS)
     await passDay(stage, check)
   }
+  // They spent nothing for longer than the forecast looks back.
+  lookAtSpending(stage)
+  await world.pass(2_000)
   const [broken] = stage.database().prepare(FAULTS).all() as Fault[]
   if (broken) world.violate(broken.rule, broken.fault)
   const [left] = stage
@@ -112,6 +118,9 @@ export async function passWeeks(stage: Stage, rest: () => Promise<void>): Promis
     .all() as { count: number }[]
   if (left?.count) world.violate('what is old is erased', `${left.count} messages are left`)
 }
+
+/** More credits than a workspace spends in a year. */
+const RICH = 1_000_000
 
 const DAILY_FAULTS: readonly (CommitFault | null)[] = [
   null,

@@ -197,7 +197,7 @@ const RECORDS: readonly ({ which: number; how: 'publish' | 'unpublish' | 'rotate
   ]
 
 /** Encrypts the secrets of some seeds. */
-const SECRETS_KEY = Buffer.alloc(32, 7).toString('base64')
+const SECRETS_KEYS = [7, 8].map((byte) => Buffer.alloc(32, byte).toString('base64'))
 
 /** The database is checked once in this number of steps of the script. */
 const LOOK_EVERY = 20
@@ -221,7 +221,7 @@ export async function runSeed(
   const world = createWorld(seed, {
     ...OPTIONS,
     history_days: isHistoric(seed) ? HISTORY_DAYS : null,
-    ...(mixed(seed, 21) % 3 === 0 && { secrets_keys: [SECRETS_KEY] }),
+    secrets_keys: mixed(seed, 21) % 3 === 0 ? SECRETS_KEYS : [],
     providers: providersOf(seed),
     retention_days,
     image,
@@ -268,6 +268,10 @@ export async function runSeed(
     model.calm = true
     world.forgiveCommits()
     world.trace('the faults end')
+    const { settings } = world
+    if (settings.without !== null || settings.isKeyMissing) {
+      world.configure({ ...settings, without: null, isKeyMissing: false })
+    }
     // A pause that is repeated until it has an answer may come after a resume.
     do await world.pass(2_000)
     while (model.open > 0)

@@ -60,11 +60,26 @@ export type CommitFault =
   | 'failed_flush'
   | 'write_fails'
 
+/** The codes of errors with which a process does not start. */
+const START_FAULTS: ReadonlySet<unknown> = new Set([...['SQLITE_FULL', 'EIO', 'secrets_key']])
+
 /** A process whose flush failed must end within this time. */
 const FAILED_MS = 1_000
 
 /** A request whose process was killed before it answered. */
 export const UNANSWERED = Symbol('unanswered')
+
+/** What an operator changes between two processes. */
+interface Settings {
+  /** The number of the price list. */
+  prices: number
+  /** The provider that is left out. */
+  without: string | null
+  /** Whether the key that encrypted most secrets is missing. */
+  isKeyMissing: boolean
+}
+
+const DEFAULTS: Settings = { prices: 0, without: null, isKeyMissing: false }
 
 export type World = ReturnType<typeof createWorld>
 
@@ -74,15 +89,20 @@ export type World = ReturnType<typeof createWorld>
  */
 export function createWorld(
   seed: number,
-  options: Omit<CoreOptions, 'database_url' | 'runtime' | 'prices'> & {
+  options: Omit<
+    CoreOptions,
+    'database_url' | 'runtime' | 'prices' | 'providers' | 'secrets_keys'
+  > & {
     image: string
     network: Network
+    providers: NonNullable<CoreOptions['providers']>
+    secrets_keys: readonly string[]
     /** Opens the HTTP API of a process; null: clients call the core. */
     openDoor: ((core: Core) => Promise<Door>) | null
     price_lists: readonly NonNullable<CoreOptions['prices']>[]
   },
 ) {
-  const { image, network, openDoor, price_lists, ...coreOptions } = options
+  const { image, network, openDoor, price_lists, providers, secrets_keys, ...coreOptions } = options
   failWrites = 0
   restartClock(seed % 3 === 0 ? EVENING_MS : START_MS)
   const lines: string[] = []
@@ -95,8 +115,8 @@ export function createWorld(
   /** The elapsed times at which the process ended or stood still, or a commit failed. */
   const faulted: number[] = []
   let boots = 0
-  /** The price list of the running process, and of the next. */
-  const prices = { now: 0, next: 0 }
+  /** The settings of the running process, and of the next. */
+  const settings = { now: DEFAULTS, next: DEFAULTS }
   let commits = 0
   let steps = 0
   let file = ''
@@ -161,7 +181,7 @@ export function createWorld(
 
   async function boot(): Promise<void> {
     boots += 1
-    prices.now = prices.next
+    settings.now = settings.next
     running.process += 1
     isKilled = false
     const jitter = randomOf(mixed(seed, boots, 1))
@@ -183,7 +203,10 @@ export function createWorld(
     const started = await settled(
       createCore({
         ...coreOptions,
-        prices: price_lists[prices.now] ?? {},
+        prices: price_lists[settings.now.prices] ?? {},
+        providers: providers.filter(({ name }) => name !== settings.now.without),
+        secrets_keys: settings.now.isKeyMissing ? secrets_keys.slice(1) : secrets_keys,
+        require_secrets_keys: !settings.now.isKeyMissing,
         database_url: `file:${file}`,
         threads: 0,
         accept_any_password: true,
@@ -209,8 +232,10 @@ export function createWorld(
     try {
       await boot()
     } catch (error) {
-      const { code } = error as { code?: unknown }
-      if (!isKilled && code !== 'SQLITE_FULL' && code !== 'EIO') throw error
+      const { code, message } = error as { code?: unknown; message: string }
+      const isInUse = message.includes('EADDRINUSE')
+      if (!isKilled && !isInUse && !START_FAULTS.has(code)) throw error
+      if (code === 'secrets_key') settings.next = { ...settings.next, isKeyMissing: false }
       trace('the service did not start')
       kill(1_000)
     }
@@ -333,7 +358,7 @@ export function createWorld(
       return isStopping
     },
     get prices() {
-      return prices.now
+      return settings.now.prices
     },
     /** Lets time pass until the service has no work in flight. */
     async idle(): Promise<void> {
@@ -344,10 +369,13 @@ export function createWorld(
       dispatcher?.idle().then(end, end)
       while (!isIdle) await this.step()
     },
-    /** Starts the service again with another price list. */
-    setPrices(list: number): void {
-      prices.next = list
+    /** Starts the service again with other settings. */
+    configure(next: Settings): void {
+      settings.next = next
       kill(50)
+    },
+    get settings() {
+      return settings.next
     },
     get violation() {
       return broken

@@ -177,7 +177,7 @@ function textOf({ headers, body }: Post): string {
 }
 
 /** Standard Webhooks: `v1,` and the base64 of HMAC-SHA256 over id, time and body, keyed with the decoded secret. */
-function isSignedBy({ form }: Hook, secret: string, post: Post): boolean {
+export function isSignedBy({ form }: Hook, secret: string, post: Post): boolean {
   if (form === 'twilio') return isSignedAsTwilio(secret, post)
   const { headers, body } = post
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64')

@@ -5,7 +5,10 @@ import type { Stage } from './rows.ts'
 /** The credits that the limited key of a workspace spends in a day at most. */
 export const KEY_LIMIT = 2.5
 
-export const QUOTAS = { test_messages_per_day: 4, webhooks: 5, api_keys: 6 }
+export const QUOTAS = {
+  ...{ test_messages_per_day: 4, test_bytes_per_day: 2_000 },
+  ...{ webhooks: 5, api_keys: 6 },
+}
 
 /** What each key did on each day: amounts in micro-credits, and numbers of messages. */
 const USE = `select m.workspace_id, m.api_key_id, m.livemode, date(m.created_at / 1000, 'unixepoch') as day,
@@ -41,6 +44,10 @@ export function checkLimits({ world, model, database }: Stage): void {
     if (livemode === 0 && isOwn && messages > QUOTAS.test_messages_per_day) {
       world.violate('a quota is never exceeded', at)
     }
+  }
+  const bytes = database.prepare('select max(bytes) from test_usage').pluck().get() as number | null
+  if ((bytes ?? 0) > QUOTAS.test_bytes_per_day) {
+    world.violate('a quota is never exceeded', `${bytes} bytes of test messages in a day`)
   }
   for (const { id, ...counts } of database.prepare(COUNTS).all() as {
     id: string
