@@ -76,8 +76,16 @@ function openLine(url: string, document: OpenApiDocument) {
     else if (security.length > 0) credential.authorization = `Bearer ${known.token}`
     const response = await fetch(url + path, {
       method,
-      headers: { ...(body && { 'content-type': 'application/json' }), ...credential, ...headers },
+      // Prism closes a connection that was idle for 5 s, which a request must not meet.
+      headers: {
+        connection: 'close',
+        ...(body && { 'content-type': 'application/json' }),
+        ...credential,
+        ...headers,
+      },
       ...(method !== 'GET' && body && { body }),
+    }).catch((error) => {
+      throw new Error(`no answer of ${id} ${path}: ${error.cause ?? error}`)
     })
     const text = await response.text()
     const { status } = response

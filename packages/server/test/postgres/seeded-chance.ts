@@ -19,9 +19,9 @@ export function seededChance(seed: string, now: () => Date) {
       random: () => source().random(),
     } satisfies Chance,
     storage: sourceOf(`${seed} storage`, now),
-    /** Makes request number `n`, which has its own source. */
-    during: <T>(n: number, work: () => Promise<T>): Promise<T> =>
-      current.run(sourceOf(`${seed} request ${n}`, now), work),
+    /** Does work of a name, such as a request, which has its own source. */
+    during: <T>(name: string, work: () => Promise<T>): Promise<T> =>
+      current.run(sourceOf(`${seed} ${name}`, now), work),
     /** Work that may wait, and run more than once: each run draws from the source of the caller, and the same. */
     repeatable<Given, T>(work: (given: Given) => Promise<T>): (given: Given) => Promise<T> {
       const { id, bytes, random } = source()
