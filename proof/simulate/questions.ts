@@ -105,6 +105,7 @@ export const QUESTIONS: readonly Question[] = [
   ({ webhooks }, { id }) => webhooks.list(id, PAGE),
   ({ webhooks }, { id, hook }) => webhooks.deliveries(id, hook, PAGE),
   ({ webhooks }, { id, hook }) => webhooks.nextAttemptAt(id, hook),
+  ({ webhooks }, { id, hook }) => webhooks.health(id, hook, { period: '24h' }),
   ({ contacts }, { id }) => contacts.list(id, { search: 'n1 moshi' }, PAGE),
   ({ contacts }, { id }) => contacts.list(id, { search: `n${'1'.repeat(80)}` }, PAGE),
   ({ contacts }, { id }) => contacts.list(id, { search: 'n1 mo' }, PAGE),
