@@ -25,7 +25,7 @@ const ROUNDS = 4
 const ROUNDS_BESIDE_MAX = 20
 
 /** A service on a database with history, and how to look into it. */
-interface Side {
+export interface Side {
   service: Service
   query: Query
 }
@@ -100,7 +100,10 @@ async function prepare(first: Service, fill: (file: string) => Promise<void>): P
   await fill(first.database)
 }
 
-function startAgain(stage: Stage, options: Omit<ServiceOptions, 'dispatch'>): Promise<Service> {
+export function startAgain(
+  stage: Stage,
+  options: Omit<ServiceOptions, 'dispatch'>,
+): Promise<Service> {
   return startService(stage, 'second', { dispatch: true, ...options })
 }
 
@@ -121,21 +124,47 @@ async function measure(
   open: (total: number, env: Record<string, string>) => Promise<Side>,
 ): Promise<Figure[]> {
   const load = startChild<LoadHandlers>(stage, 'bench/processes/load.ts')
-  const { service, query } = await open(total, { SVC_HISTORY_DAYS: String(kept_days) })
+  const side = await open(total, { SVC_HISTORY_DAYS: String(kept_days) })
+  const numberOf = async (text: string) =>
+    Number((await side.query<{ n: number | string }>(`select ${text} as n`))[0]?.n)
+  const what = { rows: '(select count(*) from messages)', isShort }
+  const { rounds, seconds } = await besideSweeps(load, side, what)
+  const removed = await numberOf('(select sum(messages) from removed_history)')
+  const kept = await numberOf(
+    '(select count(*) from messages where id < (select last_id from removed_history))',
+  )
+  const raw = `${removed} of ${count(total)} messages in ${count(seconds)} s, ${kept} of them kept`
+  return [besideFigure(name, rounds, raw)]
+}
+
+/** The p99 of sends in rounds, in milliseconds. */
+export interface Rounds {
+  without: number[]
+  beside: number[]
+}
+
+/**
+ * Sends at a steady pace while the sweeper removes rows, until no more go, and before and after it. `rows` is SQL for the number of
+ * the rows.
+ */
+export async function besideSweeps(
+  load: ReturnType<typeof startChild<LoadHandlers>>,
+  { service, query }: Side,
+  { rows, isShort }: { rows: string; isShort: boolean },
+): Promise<{ rounds: Rounds; seconds: number }> {
   const { url, key } = service
   const round = async () => {
     return (await load.request('pace', { url, key, per_s: PER_S, ms: ROUND_MS })).p99_ms
   }
-  const left = async () => {
-    const [found] = await query<{ n: number | string }>('select count(*) as n from messages')
-    return Number(found?.n)
-  }
-  const rounds = { without: [] as number[], beside: [] as number[] }
+  const left = async () =>
+    Number((await query<{ n: number | string }>(`select ${rows} as n`))[0]?.n)
+  const rounds: Rounds = { without: [], beside: [] }
   // The sweeper of a new process begins after some time.
   await round()
   for (let i = 0; i < ROUNDS; i++) rounds.without.push(await round())
   const before = await left()
   const from = performance.now()
+  let seconds = 0
   let isRemoving = true
   const removing = (async () => {
     // One sweep removes a bounded number of pages.
@@ -143,6 +172,7 @@ async function measure(
       await service.child.request('sweep', null)
       ;[was, now] = [now, await left()]
     }
+    seconds = (performance.now() - from) / 1_000
   })().finally(() => {
     isRemoving = false
   })
@@ -153,21 +183,17 @@ async function measure(
     if (isRemoving || isShort) rounds.beside.push(p99_ms)
   }
   await removing
-  const seconds = (performance.now() - from) / 1_000
-  const [{ removed }] = (await query<{ removed: number | string }>(
-    'select sum(messages) as removed from removed_history',
-  )) as [{ removed: number | string }]
   for (let i = 0; i < ROUNDS; i++) rounds.without.push(await round())
-  const [{ n }] = (await query<{ n: number | string }>(
-    `select count(*) as n from messages where id < (select last_id from removed_history)`,
-  )) as [{ n: number | string }]
-  return [
-    {
-      name: `${name}, p99 of sends beside it against none`,
-      value: median(rounds.beside) / median(rounds.without),
-      unit: 'times',
-      note: `${count(median(rounds.beside))} against ${count(median(rounds.without))} ms`,
-      raw: `${PER_S} sends/s; ${removed} of ${count(total)} messages in ${count(seconds)} s, ${n} of them kept; rounds ${rounds.beside.map(count).join(' ')} ms, without ${rounds.without.map(count).join(' ')} ms`,
-    },
-  ]
+  return { rounds, seconds }
+}
+
+/** The p99 of sends beside sweeps as a ratio to the same without. */
+export function besideFigure(name: string, { without, beside }: Rounds, raw: string): Figure {
+  return {
+    name: `${name}, p99 of sends beside it against none`,
+    value: median(beside) / median(without),
+    unit: 'times',
+    note: `${count(median(beside))} against ${count(median(without))} ms`,
+    raw: `${PER_S} sends/s; ${raw}; rounds ${beside.map(count).join(' ')} ms, without ${without.map(count).join(' ')} ms`,
+  }
 }

@@ -26,6 +26,8 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   removal: async () => (await import('./removal.ts')).run,
   'postgres-removal': async () => (await import('./removal.ts')).runPostgres,
   'postgres-removal-month': async () => (await import('./removal.ts')).runMonths,
+  fold: async () => (await import('./fold.ts')).run,
+  'postgres-fold': async () => (await import('./fold.ts')).runPostgres,
   backup: async () => (await import('./backup.ts')).run,
   'ledger-verify': async () => (await import('./ledger-verify.ts')).run,
   lists: async () => (await import('./lists.ts')).run,
