@@ -9,7 +9,7 @@ import type { Storage } from '../src/storage/ports/storage.ts'
 import type { LowBalance } from '../src/storage/ports/stores.ts'
 import { builders, SMS_PRICE, testRuntime } from './fixtures.ts'
 import { migratedFolder } from './migrated-file.ts'
-import { createDatabase, type TestDatabase } from './postgres-database.ts'
+import { borrowDatabase, type TestDatabase } from './postgres-database.ts'
 
 const engines: [string, () => Promise<{ url: string; remove(): Promise<void> | void }>][] = [
   [
@@ -23,7 +23,7 @@ const engines: [string, () => Promise<{ url: string; remove(): Promise<void> | v
   [
     'PostgreSQL',
     async () => {
-      const database: TestDatabase = await createDatabase()
+      const database: TestDatabase = await borrowDatabase()
       return { url: database.url, remove: database.drop }
     },
   ],

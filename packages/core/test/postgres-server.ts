@@ -130,10 +130,15 @@ async function startOnNewData(): Promise<Pick<PostgresServer, 'url' | 'stop'>> {
   }
 }
 
+/** Removes the template, and its copies that tests kept. */
 async function drop(url: string, database: string): Promise<void> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
-  await client.query(`drop database if exists ${database}`)
+  const { rows } = await client.query(
+    'select datname as name from pg_database where starts_with(datname, $1)',
+    [database],
+  )
+  for (const { name } of rows) await client.query(`drop database ${name} with (force)`)
   await client.end()
 }
 

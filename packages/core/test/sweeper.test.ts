@@ -9,7 +9,7 @@ import { openStorage } from '../src/storage/open.ts'
 import type { Storage } from '../src/storage/ports/storage.ts'
 import { builders, testRuntime } from './fixtures.ts'
 import { migratedFolder } from './migrated-file.ts'
-import { createDatabase, type TestDatabase } from './postgres-database.ts'
+import { borrowDatabase, type TestDatabase } from './postgres-database.ts'
 
 const engines: [string, () => Promise<{ url: string; remove(): Promise<void> | void }>][] = [
   [
@@ -23,7 +23,7 @@ const engines: [string, () => Promise<{ url: string; remove(): Promise<void> | v
   [
     'PostgreSQL',
     async () => {
-      const database: TestDatabase = await createDatabase()
+      const database: TestDatabase = await borrowDatabase()
       return { url: database.url, remove: database.drop }
     },
   ],

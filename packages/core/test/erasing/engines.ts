@@ -5,7 +5,7 @@ import type { Storage } from '../../src/storage/ports/storage.ts'
 import { Sqlite } from '../../src/storage/sqlite/engine/connection.ts'
 import { testRuntime } from '../fixtures.ts'
 import { migratedFolder } from '../migrated-file.ts'
-import { createDatabase, type TestDatabase } from '../postgres-database.ts'
+import { borrowDatabase, type TestDatabase } from '../postgres-database.ts'
 import type { Opened } from '../storage/bench.ts'
 
 /** A database, and all that can be read of it from outside. */
@@ -57,7 +57,7 @@ export function postgres(): Engine {
   return {
     url,
     async open() {
-      database = await createDatabase()
+      database = await borrowDatabase()
       return service.open(database.drop)
     },
     advance: service.advance,

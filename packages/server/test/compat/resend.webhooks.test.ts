@@ -1,7 +1,7 @@
 import { Resend } from 'resend'
 import { Webhook } from 'svix'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { createDatabase } from '../../../core/test/postgres-database.ts'
+import { borrowDatabase } from '../../../core/test/postgres-database.ts'
 import { type Arrival, openReceiver } from '../receiver.ts'
 import { openWorld, type WorldOptions } from '../world.ts'
 
@@ -43,7 +43,7 @@ const EVENTS = ['email.sent', 'email.delivered', 'email.bounced', 'email.failed'
 describe.each(['SQLite', 'PostgreSQL'])('webhooks of Resend with %s', (engine) => {
   async function openEngine() {
     if (engine === 'SQLite') return openStage()
-    const database = await createDatabase()
+    const database = await borrowDatabase()
     closers.push(() => database.drop())
     return openStage({ database_url: database.url })
   }
