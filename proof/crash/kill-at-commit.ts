@@ -23,7 +23,7 @@ interface Batch {
   handleReadyForQuery(): void
 }
 
-type Query = (this: unknown, ...values: unknown[]) => unknown
+type Query = (this: object, ...values: unknown[]) => unknown
 type OnCommit = (when: Death['when'], texts: readonly string[]) => void
 
 /**
@@ -73,10 +73,16 @@ function watchPostgres(onCommit: OnCommit): void {
   const require = createRequire(new URL('../../packages/core/package.json', import.meta.url))
   const { Client } = require('pg') as { Client: { prototype: { query: Query } } }
   const { query } = Client.prototype
+  /** The earlier statements of the transaction of each connection: a large one has several batches. */
+  const earlier = new WeakMap<object, string[]>()
   Client.prototype.query = function (...values) {
     const batch = values[0] as Batch
-    const texts = batch?.statements?.map(({ statement }) => statement.text) ?? []
-    if (texts.includes('commit')) {
+    const sent = batch?.statements?.map(({ statement }) => statement.text) ?? []
+    const begins = sent.some((text) => text.startsWith('begin'))
+    const texts = begins ? sent : [...(earlier.get(this) ?? []), ...sent]
+    earlier.set(this, texts)
+    if (sent.includes('commit')) {
+      earlier.delete(this)
       onCommit('before', texts)
       const ready = batch.handleReadyForQuery.bind(batch)
       batch.handleReadyForQuery = () => {
