@@ -99,8 +99,8 @@ async function makeTemplate(server: string, name: string): Promise<string> {
 }
 
 /** Creates a database without tables on the server of the test run. */
-export function createEmptyDatabase(): Promise<TestDatabase> {
-  return create(`svc_test_${randomBytes(6).toString('hex')}`)
+export function createEmptyDatabase(options = ''): Promise<TestDatabase> {
+  return create(`svc_test_${randomBytes(6).toString('hex')}`, options)
 }
 
 async function create(name: string, options = ''): Promise<TestDatabase> {
