@@ -232,9 +232,8 @@ export function createWorld(
     try {
       await boot()
     } catch (error) {
-      const { code, message } = error as { code?: unknown; message: string }
-      const isInUse = message.includes('EADDRINUSE')
-      if (!isKilled && !isInUse && !START_FAULTS.has(code)) throw error
+      const { code } = error as { code?: unknown }
+      if (!isKilled && !START_FAULTS.has(code)) throw error
       if (code === 'secrets_key') settings.next = { ...settings.next, isKeyMissing: false }
       trace('the service did not start')
       kill(1_000)
