@@ -130,11 +130,10 @@ describe('an error', () => {
   })
 
   it('names a database that does not exist, in one line', async () => {
-    const url = bench
-      .url()
-      .replace(/svc_test_\w+/, 'nowhere')
-      .replace('svc@', 'svc:hunter2@')
-    const error = await faultOf(url)
+    const url = new URL(bench.url())
+    url.pathname = '/nowhere'
+    url.password = 'hunter2'
+    const error = await faultOf(url.href)
     expect(error.message).toMatch(/nowhere: database "nowhere" does not exist$/)
     expect(everything(error)).not.toContain('hunter2')
   })
