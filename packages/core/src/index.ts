@@ -90,7 +90,12 @@ export type {
   SendOptionsIn,
   Sent,
 } from './messages/messages.ts'
-export type { FoundMessage, FoundMessages, ShortMessage } from './messages/search.ts'
+export {
+  ExportBound,
+  type FoundMessage,
+  type FoundMessages,
+  type ShortMessage,
+} from './messages/search.ts'
 export type { SequenceLimit } from './messages/sequence-detector.ts'
 export type { HistoryPoint, Outcomes, TimelineEntry } from './messages/timeline.ts'
 export type { Operators } from './operators/operators.ts'

@@ -1,5 +1,7 @@
 import { get, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setImmediate as turn } from 'node:timers/promises'
+import { ExportBound } from '@svc/core'
 import { LIMITS, type Scope } from '@svc/core/contract'
 import Fastify from 'fastify'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -143,28 +145,16 @@ describe('exports of one process', () => {
     for (const close of closers.splice(0)) await close()
   })
 
-  /** A service with an export that has no end. */
-  async function endless() {
-    const read: number[] = []
-    let ended = 0
+  /** A service with exports of these pages. */
+  async function serve(pagesOf: () => AsyncIterable<string[]>, format: 'json' | 'csv' = 'csv') {
     const exportRows = createExports()
-    async function* pages(at: number) {
-      try {
-        for (;;) {
-          read[at] = (read[at] ?? 0) + 1
-          yield ['x'.repeat(100_000)]
-        }
-      } finally {
-        ended += 1
-      }
-    }
     const app = Fastify()
     app.setErrorHandler(answerFailure)
     app.get('/:workspace', (request, reply) =>
       exportRows<string>({
         ...{ reply, workspace_id: (request.params as { workspace: string }).workspace },
-        ...{ format: 'csv', name: 'x', limit: 1, header: 'x\r\n' },
-        pages: pages(read.push(0) - 1),
+        ...{ format, name: 'x', limit: 1_000, header: 'x\r\n' },
+        pages: pagesOf(),
         csv: (rows) => rows.join(''),
         json: (row) => row,
         positionOf: () => '',
@@ -172,12 +162,30 @@ describe('exports of one process', () => {
     )
     await app.listen({ host: '127.0.0.1', port: 0 })
     closers.push(() => app.close())
-    const { port } = app.server.address() as AddressInfo
+    return `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
+  }
+
+  /** A service with an export that has no end. */
+  async function endless(rows: string[] = ['x'.repeat(100_000)], format?: 'json') {
+    const read: number[] = []
+    let ended = 0
+    async function* pages(at: number) {
+      try {
+        for (;;) {
+          read[at] = (read[at] ?? 0) + 1
+          yield rows
+          await turn()
+        }
+      } finally {
+        ended += 1
+      }
+    }
+    const url = await serve(() => pages(read.push(0) - 1), format)
     const open = (workspace: string) =>
       new Promise<IncomingMessage>((resolve, reject) => {
-        get(`http://127.0.0.1:${port}/${workspace}`, { agent: false }, resolve).on('error', reject)
+        get(`${url}/${workspace}`, { agent: false }, resolve).on('error', reject)
       })
-    return { open, read, ended: () => ended }
+    return { url, open, read, ended: () => ended }
   }
 
   it('reads no further than a slow client, and ends when the client leaves', async () => {
@@ -196,6 +204,60 @@ describe('exports of one process', () => {
     expect(ended()).toBe(0)
     answer.destroy()
     await expect.poll(ended).toBe(1)
+  })
+
+  it.each(['csv', 'json'] as const)(
+    'ends as %s when the client leaves before a row was found',
+    async (format) => {
+      const { url, read, ended } = await endless([], format === 'json' ? format : undefined)
+      const request = get(`${url}/a`, { agent: false }).on('error', () => {})
+      await expect.poll(() => read[0] ?? 0).toBeGreaterThan(3)
+      expect(ended()).toBe(0)
+      request.destroy()
+      await expect.poll(ended).toBe(1)
+    },
+  )
+
+  it('sends something of a JSON while no row is found', async () => {
+    const { open } = await endless([], 'json')
+    const answer = await open('a')
+    let text = ''
+    for await (const piece of answer.setEncoding('utf8')) {
+      text += piece
+      if (text.endsWith('   ')) break
+    }
+    expect(text.trimEnd()).toBe('{"success":true,"data":{"x":[')
+  })
+
+  describe('of a filter that selects few of many messages', () => {
+    const AFTER = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
+    const pagesOf = (...pages: string[][]) =>
+      async function* () {
+        yield* pages
+        throw new ExportBound(AFTER)
+      }
+
+    it('end as JSON with the position that continues', async () => {
+      const url = await serve(pagesOf([], ['a', 'b'], [], [], ['c'], []), 'json')
+      const answer = await fetch(`${url}/a`)
+      expect([answer.status, await answer.json()]).toEqual([
+        200,
+        { success: true, data: { x: ['a', 'b', 'c'], next_after: AFTER } },
+      ])
+    })
+
+    it('are refused as CSV with the position before the first row', async () => {
+      const answer = await fetch(`${await serve(pagesOf([], []))}/a`)
+      const { message, ...body } = (await answer.json()) as { message: string }
+      expect([answer.status, body]).toMatchObject([400, { error: 'validation_error' }])
+      expect(message).toContain(`after=${AFTER}`)
+    })
+
+    it('end as CSV with a closed connection after a row, so that no file looks complete', async () => {
+      const answer = await fetch(`${await serve(pagesOf([], ['a\r\n']))}/a`)
+      expect(answer.status).toBe(200)
+      await expect(answer.text()).rejects.toThrow('terminated')
+    })
   })
 
   it('refuses a third export of a workspace until one ends', async () => {

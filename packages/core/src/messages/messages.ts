@@ -149,7 +149,9 @@ export interface Messages<F extends Form = 'given'> {
   search(viewer: Viewer, query: QueryIn<{ query: typeof messageSearch }, F>): Promise<FoundMessages>
   /**
    * Returns the messages that a filter selects in pages, newest first, without those that are accepted meanwhile: at most `limit`,
-   * after the message `after`. Contents longer than `LIMITS.list_content_length` are null.
+   * after the message `after`. Contents longer than `LIMITS.list_content_length` are null. A page may be empty although more
+   * follow: `search`, `sender`, `error_code`, `api_key_id` and `tag` examine messages.
+   * @throws ExportBound after 5,000,000 examined messages that the filter does not select; its `after` continues.
    */
   export(
     viewer: Viewer,

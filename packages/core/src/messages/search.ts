@@ -160,22 +160,45 @@ async function addressesOfContact(
 /** The messages of a page of an export: with contents of 32 KB, a page has 6 MB. */
 const EXPORT_PAGE = 200
 
+/** The searches of one export that end at their own bound: they examine 5,000,000 messages in some 20 s. */
+const EXPORT_SEARCHES = 100
+
+/**
+ * The error of an export that examined too many messages which its filter does not select. `after` continues behind the last
+ * examined one.
+ */
+export class ExportBound extends SvcError {
+  readonly after: string
+
+  constructor(after: string) {
+    const message = `The export examined too many messages that the filter does not select: narrow the time, or continue with after=${after}`
+    super('validation_error', message, { details: [{ path: 'after', message }] })
+    this.after = after
+  }
+}
+
 /**
  * All messages that a filter selects in pages, newest first, without those that are accepted meanwhile. At most `limit` messages; each
- * page is read when the caller asks for it.
+ * page is read when the caller asks for it. A page is empty if a search found nothing until its bound, so that the caller can end the export.
+ * @throws ExportBound after too many such searches.
  */
 export async function* exportMessages(
   parts: Parts,
   viewer: Viewer,
   { limit, ...search }: MessageExport,
+  { searches, ...bounds } = { ...BOUNDS, searches: EXPORT_SEARCHES },
 ): AsyncGenerator<ShortMessage[]> {
   let { after } = search
+  let bounded = 0
   for (let rest = limit; rest > 0; ) {
     const page = { ...search, after, limit: Math.min(EXPORT_PAGE, rest) }
-    const { messages, next_after } = await findMessages(parts, viewer, page, BOUNDS, false)
-    if (messages.length > 0) yield messages
+    const found = await findMessages(parts, viewer, page, bounds, false)
+    const { messages, next_after, searched_until } = found
+    yield messages
     if (next_after === null) return
     rest -= messages.length
+    if (searched_until !== null) bounded += 1
+    if (bounded >= searches && rest > 0) throw new ExportBound(next_after)
     after = next_after
     // A database in this thread blocks the event loop, so other work gets its turn between two pages.
     await turn()

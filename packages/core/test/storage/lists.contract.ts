@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { units } from '../../src/contract/fields/units.ts'
-import { type FoundMessages, searchMessages } from '../../src/messages/search.ts'
+import {
+  ExportBound,
+  exportMessages,
+  type FoundMessages,
+  searchMessages,
+} from '../../src/messages/search.ts'
 import type { MessageRow } from '../../src/rows/rows.ts'
 import type { MessageFilter } from '../../src/storage/ports/stores.ts'
 import { type Bench, benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
@@ -273,6 +278,38 @@ function messageLists(bench: Bench): void {
     expect(none).toMatchObject({ messages: [], next_after: all.at(-6)?.id })
     expect(none.searched_until).toEqual(all.at(-6)?.created_at)
     expect(await search({ error_code: 'other' })).toMatchObject({ messages: [], next_after: null })
+  })
+
+  it('exports what a filter selects, with empty pages and in parts of bounded work', async () => {
+    const workspace_id = await bench.workspace()
+    const all = await manyMessages(workspace_id)
+    const parts = { storage: bench.storage, runtime: bench.clock }
+    const pagesOf = async (search: string, after?: string) => {
+      const query = { search, after, limit: 50 }
+      const bounds = { step: 3, max: 6, searches: 2 }
+      const pages: string[][] = []
+      try {
+        for await (const page of exportMessages(parts, workspace_id, query, bounds)) {
+          pages.push(page.map(({ id }) => id))
+        }
+        return { pages, after: null }
+      } catch (error) {
+        if (!(error instanceof ExportBound)) throw error
+        return { pages, after: error.after }
+      }
+    }
+    // Nothing matches: two searches of 6 messages, then the position behind them.
+    expect(await pagesOf('no such text')).toEqual({ pages: [[], []], after: all.at(-12)?.id })
+    const recipient = '+255700000001'
+    const expected = all.filter((message) => message.recipient === recipient).reverse()
+    const found: string[] = []
+    let after: string | undefined
+    do {
+      const part = await pagesOf(recipient, after)
+      found.push(...part.pages.flat())
+      after = part.after ?? undefined
+    } while (after)
+    expect(found).toEqual(expected.map(({ id }) => id))
   })
 
   it('counts the newest messages by place, of one mode and of a time', async () => {

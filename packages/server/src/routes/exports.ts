@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { ExportBound } from '@svc/core'
 import { LIMITS, SvcError } from '@svc/core/contract'
 import type { FastifyReply } from 'fastify'
 
@@ -9,7 +10,10 @@ export interface Exported<Row> {
   format: 'json' | 'csv'
   /** The name of the file and of the list in JSON. */
   name: string
-  /** The rows in pages; each page is read when the client has taken the ones before it. */
+  /**
+   * The rows in pages; each page is read when the client has taken the ones before it. An `ExportBound` ends a JSON with the position
+   * that continues. A CSV cannot say it: the error is answered before the first row, and later the connection is closed.
+   */
   pages: AsyncIterable<readonly Row[]>
   /** The maximum number of rows. */
   limit: number
@@ -75,8 +79,10 @@ function busy(): SvcError {
 async function* csvOf<Row>({ pages, header, csv }: Exported<Row>): AsyncGenerator<string> {
   let head = header
   for await (const rows of pages) {
-    yield head + csv(rows)
-    head = ''
+    // Without rows nothing is written: the yield ends the export of a client that left, and an error can still be answered.
+    const text = rows.length > 0 ? head + csv(rows) : ''
+    yield text
+    if (text) head = ''
   }
   if (head) yield head
 }
@@ -91,14 +97,21 @@ async function* jsonOf<Row>({
 }: Exported<Row>): AsyncGenerator<string> {
   let head = `{"success":true,"data":{"${name}":[`
   let count = 0
-  let last: Row | undefined
-  for await (const rows of pages) {
-    const texts = rows.map((row) => JSON.stringify(json(row)))
-    yield `${head}${count === 0 ? '' : ','}${texts.join(',')}`
-    head = ''
-    count += rows.length
-    last = rows.at(-1)
+  let next: string | null = null
+  try {
+    for await (const rows of pages) {
+      const texts = rows.map((row) => JSON.stringify(json(row)))
+      const separator = count > 0 && texts.length > 0 ? ',' : ''
+      // The space is for a page without rows: a silent connection would be closed.
+      yield `${head}${separator}${texts.join(',') || ' '}`
+      head = ''
+      count += rows.length
+      const last = rows.at(-1)
+      if (last !== undefined && count >= limit) next = positionOf(last)
+    }
+  } catch (error) {
+    if (!(error instanceof ExportBound)) throw error
+    next = error.after
   }
-  const next = last !== undefined && count >= limit ? positionOf(last) : null
   yield `${head}],"next_after":${JSON.stringify(next)}}}`
 }

@@ -72,7 +72,8 @@ export const exportQuery = {
 
 /** The `next_after` of an export as JSON. */
 export const exportNext = z.string().nullable().meta({
-  description: 'The `after` that continues; null if the export ended before its `limit`.',
+  description:
+    'The `after` that continues: after `limit` rows, or earlier if too many messages were examined that the filter does not select. Null if no rows follow.',
 })
 
 /** The `next_after` of a list's answer. */
