@@ -77,7 +77,7 @@ export interface Billing<F extends Form = 'given'> {
   ): Promise<{ transactions: Transaction[]; total: number; next_after: string | null }>
   /**
    * The changes of the available credits in pages, newest first, without those that are made meanwhile: at most `limit`, after the
-   * change with the number `after`.
+   * change with the number `after`. As in `transactions`, an `opening` stands for older changes that were removed.
    * @throws SvcError `validation_error` for any other `after`.
    */
   exportTransactions(
@@ -168,6 +168,27 @@ export function createBilling(parts: CheckoutParts): Billing<'decoded'> {
     await storage.write(({ audit }) => audit.record(auditRow(runtime, actor, change)))
   }
 
+  /** A part of the list with the places of its transactions, newest first: the opening stands among the entries. */
+  async function listed(
+    workspaceId: string,
+    { limit, ...part }: { end: number; skipped: number; limit: number; is_funding: boolean },
+    opening: LedgerOpeningRow | null,
+  ): Promise<{ at: number; transaction: Transaction }[]> {
+    const { page, place } = pageOf(part, opening)
+    if (page.seq < 1) return []
+    const { is_funding } = part
+    const entries = await storage.read.credits.entriesFrom(workspaceId, {
+      ...{ ...page, limit, is_funding },
+    })
+    const found = entries.map((entry) => ({ at: entry.seq, transaction: transactionOf(entry) }))
+    if (opening && place !== null) {
+      const older = found.findIndex(({ at }) => at < place)
+      const at = older === -1 ? found.length : older
+      found.splice(at, 0, { at: place, transaction: openingTransaction(opening) })
+    }
+    return found.slice(0, limit)
+  }
+
   return {
     packages: () => [...packages],
     checkout: createCheckout(parts),
@@ -178,33 +199,25 @@ export function createBilling(parts: CheckoutParts): Billing<'decoded'> {
       const total = opening ? newest - opening.entries + 1 : newest
       const end = after === undefined ? newest + 1 : Math.min(newest + 1, numberOf(after))
       const skipped = is_funding ? 0 : offset
-      const { page, place } = pageOf({ end, skipped, is_funding }, opening)
-      if (page.seq < 1) return { transactions: [], total, next_after: null }
-      const entries = await storage.read.credits.entriesFrom(workspaceId, {
-        ...{ ...page, limit, is_funding },
-      })
-      const listed = entries.map((entry) => ({ at: entry.seq, transaction: transactionOf(entry) }))
-      if (opening && place !== null) {
-        const older = listed.findIndex(({ at }) => at < place)
-        const at = older === -1 ? listed.length : older
-        listed.splice(at, 0, { at: place, transaction: openingTransaction(opening) })
-      }
-      const shown = listed.slice(0, limit)
+      const shown = await listed(workspaceId, { end, skipped, limit, is_funding }, opening)
       const oldest = shown.at(-1)?.at ?? 1
       const isLast = is_funding || opening ? shown.length < limit : oldest <= 1
       const next_after = isLast ? null : String(oldest)
       return { transactions: shown.map(({ transaction }) => transaction), total, next_after }
     },
     async *exportTransactions(workspaceId, { limit, after }) {
-      const total = (await storage.read.credits.account(workspaceId))?.seq ?? 0
-      let seq = after === undefined ? total : Math.min(total, numberOf(after) - 1)
-      for (let rest = limit; rest > 0 && seq > 0; ) {
-        const page = { seq, limit: Math.min(EXPORT_PAGE, rest) }
-        const entries = await storage.read.credits.entriesFrom(workspaceId, page)
-        if (entries.length === 0) return
-        yield entries.map((entry) => ({ number: entry.seq, ...transactionOf(entry) }))
-        rest -= entries.length
-        seq = (entries.at(-1)?.seq ?? 1) - 1
+      const newest = (await storage.read.credits.account(workspaceId))?.seq ?? 0
+      let end = after === undefined ? newest + 1 : Math.min(newest + 1, numberOf(after))
+      for (let rest = limit; rest > 0; ) {
+        const part = { end, skipped: 0, limit: Math.min(EXPORT_PAGE, rest), is_funding: false }
+        // Read for each page, because a fold may remove entries meanwhile.
+        const opening = await storage.read.ledgerOpenings.of(workspaceId)
+        const page = await listed(workspaceId, part, opening)
+        const oldest = page.at(-1)
+        if (!oldest) return
+        yield page.map(({ at, transaction }) => ({ number: at, ...transaction }))
+        rest -= page.length
+        end = oldest.at
         // A database in this thread blocks the event loop, so other work gets its turn between two pages.
         await turn()
       }

@@ -2,7 +2,10 @@ import { creditsOf } from '../contract/fields/units.ts'
 import type { Transaction } from '../contract/resources/billing.ts'
 import { type CsvValue, csvLine } from '../tables/csv-line.ts'
 
-/** A change of the balance and its number, which begins at 1. */
+/**
+ * A change of the balance and its number, which begins at 1. The number of an `opening` is between two changes: `220.5` for the
+ * changes up to 220.
+ */
 export type ExportedTransaction = Transaction & { number: number }
 
 const EXPORT_COLUMNS = [

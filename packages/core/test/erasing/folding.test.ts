@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { createBilling } from '../../src/billing/billing.ts'
+import type { ExportedTransaction } from '../../src/billing/transaction-lines.ts'
 import { units } from '../../src/contract/fields/units.ts'
 import { createCreditSums } from '../../src/credits/credit-sums.ts'
 import { createCredits } from '../../src/credits/credits.ts'
@@ -454,6 +455,23 @@ describe.each(ENGINES)('the fold of the ledger on %s', (name, engineOf) => {
       const { transactions } = await billing.transactions(workspaceId, all)
       for (const [i, { credits, balance_after }] of transactions.slice(0, newer).entries()) {
         expect(balance_after).toBe((transactions[i + 1]?.balance_after ?? 0) + credits)
+      }
+      for (let limit = 1; limit <= expected.length + 1; limit++) {
+        const exported: ExportedTransaction[] = []
+        for (let after: string | undefined; ; ) {
+          const part: ExportedTransaction[] = []
+          for await (const page of billing.exportTransactions(workspaceId, { limit, after })) {
+            part.push(...page)
+          }
+          exported.push(...part)
+          if (part.length < limit) break
+          after = String(part.at(-1)?.number)
+        }
+        expect(exported.map(({ number: _, ...one }) => one)).toEqual(transactions)
+        const sum = exported.reduce((sum, { credits }) => sum + credits, 0)
+        const { balance, held } = await bench.account(workspaceId)
+        expect(sum).toBe(balance - held)
+        expect(exported[newer]?.number).toBe((opening?.seq ?? 0) + 0.5)
       }
       const funding = await billing.transactions(workspaceId, { ...all, is_funding: true })
       expect(funding.transactions.map(({ type }) => type)).toEqual(['adjustment', 'grant'])
