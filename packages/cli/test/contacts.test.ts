@@ -1,4 +1,6 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { lstatSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type DevServer, startDevServer } from './dev-server.ts'
@@ -52,6 +54,31 @@ test.each(['csv', 'json'])(
     expect(report).toEqual({ created: 0, updated: 0, unchanged: 2, rejected: 0, errors: [] })
   },
 )
+
+test('export replaces a file only when it is complete', async () => {
+  const path = pathOf('kept.csv')
+  writeFileSync(path, 'older', { mode: 0o644 })
+  const { env, cwd } = server.here
+  const refused = { cwd, env: { ...env, SVC_URL: server.url, SVC_API_KEY: 'svc_invalid' } }
+  const { code, stderr } = await svc(['contacts', 'export', 'kept.csv'], refused)
+  expect([code, stderr]).toEqual([4, expect.stringContaining('Invalid API key')])
+  const files = () => readdirSync(cwd).filter((name) => name.startsWith('kept'))
+  expect([readFileSync(path, 'utf8'), files()]).toEqual(['older', ['kept.csv']])
+  symlinkSync('kept.csv', pathOf('kept-link.csv'))
+  expect((await svc(['contacts', 'export', 'kept-link.csv'], server.here)).code).toBe(0)
+  expect(lstatSync(pathOf('kept-link.csv')).isSymbolicLink()).toBe(true)
+  expect(readFileSync(path, 'utf8')).toBe(readFileSync(pathOf('out.csv'), 'utf8'))
+  expect(statSync(path).mode & 0o777).toBe(0o600)
+  expect(files()).toEqual(['kept-link.csv', 'kept.csv'])
+})
+
+test('export writes into a named pipe', async () => {
+  execFileSync('mkfifo', [pathOf('pipe')])
+  const reading = readFile(pathOf('pipe'), 'utf8')
+  expect((await svc(['contacts', 'export', 'pipe'], server.here)).code).toBe(0)
+  expect(await reading).toBe(readFileSync(pathOf('out.csv'), 'utf8'))
+  expect(lstatSync(pathOf('pipe')).isFIFO()).toBe(true)
+})
 
 test('export writes to stdout without a file', async () => {
   const { stdout } = await svc(['contacts', 'export'], server.here)

@@ -1,10 +1,8 @@
 import { once } from 'node:events'
-import { createReadStream, createWriteStream, existsSync } from 'node:fs'
-import { rename, rm } from 'node:fs/promises'
+import { createReadStream, existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Writable } from 'node:stream'
-import { finished } from 'node:stream/promises'
 import type { LedgerDifference, LedgerReport } from '@svc/core/operate'
 import { type Command, Option } from 'commander'
 import { onWorkspace } from '../connect/operator.ts'
@@ -13,6 +11,7 @@ import { readOptionalPast } from '../input/time.ts'
 import { Failure, usage } from '../process/failure.ts'
 import { type ProcessIo, stopSignalOf } from '../process/process-io.ts'
 import { pathFrom, settingsOf } from '../settings/data-folder.ts'
+import { writeWhole } from '../settings/replace-file.ts'
 import { databaseUrl, withAdvice, withDatabase } from '../settings/service-options.ts'
 import { progressBars } from '../show/progress-bar.ts'
 import { counted } from '../show/text.ts'
@@ -89,7 +88,7 @@ async function exportLedger(context: Context, options: Options): Promise<void> {
     return readLedger(database_url, reading, (entries) => put(to, entries.map(lineOf).join('')))
   }
   try {
-    const entries = await (isPipe ? write(stdout) : toFile(path, write))
+    const entries = await (isPipe ? write(stdout) : writeWhole(path, write))
     if (output.isJson()) output.document({ file: path, entries })
     else output.note(`${counted(entries, 'entry', 'entries')}.`)
   } catch (error) {
@@ -100,23 +99,6 @@ async function exportLedger(context: Context, options: Options): Promise<void> {
 /** Writes a text. It waits for a slow reader, so that memory does not grow. */
 async function put(to: Writable, text: string): Promise<void> {
   if (!to.write(text)) await once(to, 'drain')
-}
-
-/** Writes a temporary file and renames it when it is complete; a failure leaves no file. */
-async function toFile(path: string, write: (to: Writable) => Promise<number>): Promise<number> {
-  const part = `${path}.part`
-  const stream = createWriteStream(part, { flags: 'w', mode: 0o600, flush: true })
-  try {
-    const entries = await write(stream)
-    stream.end()
-    await finished(stream)
-    await rename(part, path)
-    return entries
-  } catch (error) {
-    stream.destroy()
-    await rm(part, { force: true })
-    throw error
-  }
 }
 
 /** Adds the option that limits a command to one workspace. */

@@ -1,15 +1,14 @@
-import { randomBytes } from 'node:crypto'
-import { createReadStream, createWriteStream, existsSync } from 'node:fs'
-import { access, constants, rename, rm } from 'node:fs/promises'
+import { createReadStream, existsSync } from 'node:fs'
+import { access, constants } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Readable } from 'node:stream'
-import { finished } from 'node:stream/promises'
 import type { ExportOptions, MoveReport, OnProgress } from '@svc/core/operate'
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
 import { misconfigured, usage } from '../process/failure.ts'
 import { type ProcessIo, stopSignalOf } from '../process/process-io.ts'
 import { pathFrom } from '../settings/data-folder.ts'
+import { writeWhole } from '../settings/replace-file.ts'
 import { databaseUrl, withAdvice, withDatabase } from '../settings/service-options.ts'
 import { type ProgressBars, progressBars } from '../show/progress-bar.ts'
 import { counted } from '../show/text.ts'
@@ -93,7 +92,7 @@ async function exportTo(
       onProgress: bars.onProgress,
     })
   try {
-    const report = isPipe ? await write(stdout) : await writeFile(path, write)
+    const report = isPipe ? await write(stdout) : await writeWhole(path, write)
     bars.end()
     if (output.isJson()) return output.document(documentOf(report, path))
     const text = `Exported ${amountOf(report)}`
@@ -102,29 +101,6 @@ async function exportTo(
   } catch (error) {
     bars.end()
     throw withAdvice(error, EXPORT_ADVICE)
-  }
-}
-
-/** Writes a temporary file and renames it when it is complete and on disk; a failure leaves no file. */
-async function writeFile(
-  path: string,
-  write: (to: ExportOptions['to']) => Promise<MoveReport>,
-): Promise<MoveReport> {
-  const part = `${path}.part-${randomBytes(4).toString('hex')}`
-  const stream = createWriteStream(part, { flags: 'wx', mode: 0o600, flush: true })
-  const closed = new Promise<void>((resolve) => stream.once('close', resolve))
-  try {
-    const report = await write(stream)
-    stream.end()
-    await finished(stream)
-    await closed
-    await rename(part, path)
-    return report
-  } catch (error) {
-    stream.destroy()
-    await closed
-    await rm(part, { force: true })
-    throw error
   }
 }
 

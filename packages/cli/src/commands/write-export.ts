@@ -1,8 +1,9 @@
 import { once } from 'node:events'
-import { createWriteStream } from 'node:fs'
 import { resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Context } from '../context.ts'
+import { stopSignalOf } from '../process/process-io.ts'
+import { writeWhole } from '../settings/replace-file.ts'
 import { counted } from '../show/text.ts'
 
 /** A page of an export. */
@@ -12,7 +13,10 @@ interface Page<Row> {
   next_after: string | null
 }
 
-/** Writes an export to a file, or to stdout, a page at a time: as CSV, or as one JSON document `{"<name>": [ … ]}`. */
+/**
+ * Writes an export to a file, or to stdout, a page at a time: as CSV, or as one JSON document `{"<name>": [ … ]}`. A failure leaves an
+ * older file of this name as it is.
+ */
 export async function writeExport<Row>(
   { io, output }: Context,
   {
@@ -53,6 +57,7 @@ export async function writeExport<Row>(
     return
   }
   // The file contains personal data, so only its owner can read it.
-  await pipeline(texts, createWriteStream(resolve(io.cwd, file), { mode: 0o600 }))
+  const signal = stopSignalOf(io)
+  await writeWhole(resolve(io.cwd, file), (to) => pipeline(texts, to, { signal }))
   output.note(`${counted(count, name.slice(0, -1))} written to ${file}`)
 }
