@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Mail } from '../src/contract/outside/mail.ts'
-import { createOutbox } from '../src/mail/outbox.ts'
+import { createOutbox, type Outbox } from '../src/mail/outbox.ts'
 import type { Watch } from '../src/runtime/watch.ts'
 import { openStorage } from '../src/storage/open.ts'
 import type { Storage } from '../src/storage/ports/storage.ts'
@@ -58,7 +58,7 @@ describe.each(engines)('mails about failing webhooks on %s', (engine, create) =>
   /** A server with this mail server. */
   async function serve(
     send: (mail: Mail) => Promise<void> = async (mail) => void mails.push(mail),
-  ): Promise<{ storage: Storage; watch: Watch; idle(): Promise<void> }> {
+  ): Promise<{ storage: Storage; watch: Watch; outbox: Outbox; idle(): Promise<void> }> {
     const storage = await openStorage(url, clock, { clock: 'caller' })
     const outbox = createOutbox({ mailer: { send }, log: clock.log, retry_ms: [] })
     const owners = createOwnerMails({
@@ -72,7 +72,7 @@ describe.each(engines)('mails about failing webhooks on %s', (engine, create) =>
       await outbox.close(0)
       await storage.close()
     })
-    return { storage, watch, idle: outbox.idle }
+    return { storage, watch, outbox, idle: outbox.idle }
   }
 
   /** A workspace with webhooks that fail since an hour. */
@@ -105,6 +105,64 @@ describe.each(engines)('mails about failing webhooks on %s', (engine, create) =>
     await one.idle()
     expect(mails).toHaveLength(2)
     expect(webhooks).toHaveLength(2)
+  })
+
+  it('is one about what is true when it is sent, however long it waits', async () => {
+    let open = () => {}
+    const opened = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    const server = await serve(async (mail) => {
+      await opened
+      mails.push(mail)
+    })
+    const earlier = { to: 'asha@example.com', subject: 'S', text: 'T', html: 'H' }
+    // As many as the outbox sends at once.
+    for (let i = 0; i < 4; i++) {
+      server.outbox.add(async () => ({ ...earlier, kind: 'verify_email' }), {
+        kind: 'verify_email',
+      })
+    }
+    const { row, webhooks } = await troubled(server, 2)
+    for (let i = 0; i < 3; i++) {
+      await server.watch.look()
+      clock.advance(HOUR_MS)
+    }
+    const [failing, well] = webhooks
+    const recovered = { failing_since: null, consecutive_failures: 0, notice: 'no' } as const
+    await server.storage.write((stores) =>
+      stores.webhooks.change(row.id, well?.id ?? '', recovered),
+    )
+    open()
+    await server.idle()
+    await server.watch.look()
+    await server.idle()
+    expect(mails.slice(4).map(({ link }) => link)).toEqual([
+      `https://svc.example.com/console/webhooks/${failing?.id}`,
+    ])
+    await server.storage.write((stores) =>
+      stores.webhooks.change(row.id, well?.id ?? '', { notice: 'failing_due' }),
+    )
+    clock.advance(HOUR_MS)
+    await server.watch.look()
+    await server.idle()
+    expect(mails).toHaveLength(6)
+  })
+
+  it('are not queued for further workspaces when the queue has no room', async () => {
+    const { storage } = await serve()
+    for (let i = 0; i < 3; i++) await troubled({ storage })
+    const asked: string[] = []
+    const watch = startFailureMailWatch({
+      ...{ storage, runtime: clock },
+      mail(workspaceId) {
+        asked.push(workspaceId)
+        return asked.length < 2
+      },
+    })
+    closers.push(() => watch.stop())
+    await watch.look()
+    expect(asked).toHaveLength(2)
   })
 
   it.each([

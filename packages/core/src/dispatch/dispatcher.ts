@@ -25,7 +25,7 @@ import type { Tracing } from '../runtime/tracing.ts'
 import type { Sealer } from '../secrets/sealer.ts'
 import { createCodeKey } from '../secrets/secrets.ts'
 import type { Storage } from '../storage/ports/storage.ts'
-import type { LowBalance, WebhookNotice } from '../storage/ports/stores.ts'
+import type { LowBalance } from '../storage/ports/stores.ts'
 import type { SendReplies } from '../twiml/send-replies.ts'
 import { removeOldCodes, sweepVerifications } from '../verifications/ends.ts'
 import { type FallBack, startFallbackWatch } from '../verifications/fallbacks.ts'
@@ -79,7 +79,7 @@ export function startDispatcher({
   stepBulk,
   unsubscribeUrl,
   mailLowBalance = () => true,
-  mailWebhooks = () => {},
+  mailWebhooks = () => false,
   watch,
   listeners,
   retention = null,
@@ -122,8 +122,8 @@ export function startDispatcher({
   unsubscribeUrl?: CallParts['unsubscribeUrl']
   /** Queues a mail to the owner; false if too many mails are queued. */
   mailLowBalance?: (low: LowBalance) => void
-  /** Queues a mail to the owner about webhooks that fail. */
-  mailWebhooks?: (workspaceId: string, notices: readonly WebhookNotice[]) => void
+  /** Queues a mail to the owner about webhooks that fail. Returns false if too many mails wait. */
+  mailWebhooks?: (workspaceId: string) => boolean
   /** The retention of messages; null if messages are kept forever. */
   retention?: Retention | null
   /** The removal of finished history; null if it is kept forever. */

@@ -154,7 +154,7 @@ function open(
     reports: { async receiveReports() {}, settleParked: async () => 0 },
     async receive() {},
     sendReplies: async () => null,
-    mailWebhooks() {},
+    mailWebhooks: () => false,
     mailLowBalance() {},
     async beforeStart() {
       pauses.order.push('before')

@@ -17,7 +17,7 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { Tracing } from '../runtime/tracing.ts'
 import type { Sealer } from '../secrets/sealer.ts'
 import type { Storage } from '../storage/ports/storage.ts'
-import type { LowBalance, WebhookNotice } from '../storage/ports/stores.ts'
+import type { LowBalance } from '../storage/ports/stores.ts'
 import type { SendReplies } from '../twiml/send-replies.ts'
 import type { FallBack } from '../verifications/fallbacks.ts'
 import type { TargetPolicy } from '../webhooks/target.ts'
@@ -73,7 +73,7 @@ export interface DispatchParts {
   stepBroadcast: BroadcastStepper
   stepBulk: BulkStepper
   mailLowBalance: (low: LowBalance) => void
-  mailWebhooks: (workspaceId: string, notices: readonly WebhookNotice[]) => void
+  mailWebhooks: (workspaceId: string) => boolean
   /** Runs before the first claim. */
   beforeStart: () => Promise<void>
   retention: Retention | null

@@ -174,6 +174,38 @@ describe('an outbox', () => {
     expect([add(mine), add(mine)]).toEqual([true, false])
   })
 
+  it('holds one repeated mail of a workspace at a time, and leaves half of its places to others', async () => {
+    const open: (() => void)[] = []
+    const outbox = createOutbox({
+      log,
+      mailer: { send: () => new Promise((resolve) => open.push(resolve)) },
+    })
+    let composed = 0
+    const add = (workspace_id: string) =>
+      outbox.add(
+        async () => {
+          composed += 1
+          return mail
+        },
+        { kind: 'webhook_failure', workspace_id, is_repeated: true },
+      )
+    expect([add('w0'), add('w0')]).toEqual([true, true])
+    await begun()
+    // The first one is being sent.
+    expect([add('w0'), composed]).toEqual([true, 1])
+    for (let i = 1; i <= 3; i++) expect(add(`w${i}`)).toBe(true)
+    await begun()
+    for (let i = 4; i <= 503; i++) expect(add(`w${i}`)).toBe(true)
+    expect(add('w504')).toBe(false)
+    expect(outbox.add(async () => mail, ABOUT)).toBe(true)
+    expect(open).toHaveLength(4)
+    expect(lines).toEqual([])
+    open[0]?.()
+    open[1]?.()
+    await vi.advanceTimersByTimeAsync(0)
+    expect([add('w0'), composed]).toEqual([true, 6])
+  })
+
   it('tries waiting mails once more when closed, and refuses new ones', async () => {
     const { outbox, tries } = outboxFailing(1)
     outbox.add(async () => mail, ABOUT)

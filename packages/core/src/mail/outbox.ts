@@ -11,6 +11,11 @@ interface About {
   workspace_id?: string
   /** The address as `emailAddress` returns it. */
   address?: string
+  /**
+   * The caller adds the mail again until it is sent. One of each kind and workspace is in the queue at a time, and it does not take the
+   * last half of the queue, because other mails are lost when the queue is full.
+   */
+  is_repeated?: boolean
 }
 
 /** The queue of mails. They are sent after the response, so that the response time does not show whether there was a mail. */
@@ -18,7 +23,8 @@ export interface Outbox {
   /**
    * Queues a mail. Returns false and drops it when the whole queue is full. A mail above the limit of its workspace or
    * address is dropped too, but the result is true: only an address with an account has mails in the queue for long, and a
-   * response must not disclose that. Each dropped mail is logged. `onSent` is called after the mail server took the mail.
+   * response must not disclose that. Each dropped mail is logged, unless it is repeated. `onSent` is called after the mail server
+   * took the mail.
    */
   add(compose: Compose, about: About, onSent?: () => Promise<void>): boolean
   /** Resolves when no mail is waiting or being sent. */
@@ -28,6 +34,8 @@ export interface Outbox {
 }
 
 const WAITING_MAX = 1_000
+/** The maximum number of waiting mails with which a repeated mail is added. */
+const WAITING_MAX_REPEATED = 500
 /** The maximum number of waiting or sending mails of one workspace or address, so that none of them fills the shared queue. */
 const WAITING_EACH_MAX = 5
 const AT_ONCE_MAX = 4
@@ -124,6 +132,12 @@ export function createOutbox({
     add(compose, about, onSent) {
       if (closing.signal.aborted) return false
       const keys = keysOf(about)
+      if (about.is_repeated) {
+        if (waiting.length >= WAITING_MAX_REPEATED) return false
+        const one = repeatedKey(about)
+        if (counts.has(one) || fullOf(keys)) return true
+        keys.push(one)
+      }
       const full = fullOf(keys)
       if (full) {
         const { kind, workspace_id } = about
@@ -152,6 +166,10 @@ function keysOf({ workspace_id, address }: About): string[] {
     ...(workspace_id === undefined ? [] : [`workspace ${workspace_id}`]),
     ...(address === undefined ? [] : [`address ${address.toLowerCase()}`]),
   ]
+}
+
+function repeatedKey({ kind, workspace_id }: About): string {
+  return `${kind} of ${workspace_id}`
 }
 
 /** The error without its message, which may contain the address or the parameters of a query. */

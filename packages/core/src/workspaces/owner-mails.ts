@@ -36,10 +36,11 @@ export interface OwnerMails {
   /** Notifies the owner of a frozen workspace: at a verified address, at most once an hour. */
   frozen(frozen: FrozenWorkspace): void
   /**
-   * Notifies the owner of webhooks that fail, at a verified address. Records that the owner was notified after the mail server
-   * took the mail, so that a crash repeats a mail and loses none.
+   * Notifies the owner of the webhooks whose notices are due when the mail is composed: at a verified address, at most once an hour.
+   * Records that the owner was notified after the mail server took the mail, so that a crash repeats a mail and loses none. Returns
+   * false if too many mails wait.
    */
-  webhooks(workspaceId: string, notices: readonly WebhookNotice[]): void
+  webhooks(workspaceId: string): boolean
 }
 
 /**
@@ -130,18 +131,27 @@ export function createOwnerMails({
       notify(low.workspace_id, 'low_balance', (envelope) =>
         lowBalanceMail(envelope, low, pageAt('/credits')),
       ),
-    webhooks: (workspace_id, notices) =>
-      void outbox.add(
+    webhooks(workspace_id) {
+      let notices: readonly WebhookNotice[] = []
+      return outbox.add(
         async () => {
-          const owner = await storage.read.workspaces.byId(workspace_id)
-          if (!owner?.email_verified) return null
+          notices = await storage.write(async ({ webhookNotices, ownerMails }) => {
+            const due = await webhookNotices.take(workspace_id)
+            if (due.length === 0) return []
+            const mailed_at = runtime.now()
+            const mail = { workspace_id, kind: 'webhook_failure', mailed_at } as const
+            return (await ownerMails.claim(mail, NOTIFY_EVERY_MS)) ? due : []
+          })
           const [first, ...others] = notices
-          const page = first && others.length === 0 ? `/webhooks/${first.id}` : '/webhooks'
+          const owner = first && (await storage.read.workspaces.byId(workspace_id))
+          if (!owner) return null
+          const page = others.length === 0 ? `/webhooks/${first.id}` : '/webhooks'
           return webhookMail(envelopeTo(owner.email), notices, pageAt(page))
         },
-        { kind: 'webhook_failure', workspace_id },
+        { kind: 'webhook_failure', workspace_id, is_repeated: true },
         () => storage.write(({ webhookNotices }) => webhookNotices.told(workspace_id, notices)),
-      ),
+      )
+    },
     frozen: (frozen) =>
       notify(frozen.workspace_id, 'account_frozen', (envelope) =>
         frozenMail(envelope, frozen, pageAt('/keys')),
