@@ -117,6 +117,39 @@ describe('planReschedule', () => {
     expect(plan(later(60_000), { queued: held }).plan?.queued.held_by).toBeNull()
   })
 
+  it('frees a message without a later expiry, except at the end of quiet hours', () => {
+    const held = { ...queued, held_by: 'b1' }
+    const scheduled_at = later(-3_600_000)
+    const freed = (expires_at: Date, end: Date | null) => {
+      const waiting = { ...message, scheduled_at, expires_at, deferred_until: null }
+      const { plan } = planReschedule(
+        {
+          ...{ workspace_id: 'w1', message_id: 'm1', held_by: 'b1', at: AT },
+          ...{ scheduled_at: end ?? AT, deferred_until: end },
+        },
+        { message: waiting, queued: held },
+        { newId: () => 'e1' },
+      )
+      return {
+        ends_at: plan?.message.expires_at,
+        starts_at: plan?.message.scheduled_at,
+        deferred_until: plan?.message.deferred_until,
+        due_at: plan?.queued.due_at,
+      }
+    }
+    const kept = { starts_at: scheduled_at, deferred_until: null, due_at: AT }
+    for (const ends_at of [later(-1), AT, later(1)]) {
+      expect(freed(ends_at, null)).toEqual({ ...kept, ends_at })
+    }
+    // A message that has expired does not wait for the end of quiet hours.
+    const end = later(7_200_000)
+    expect(freed(AT, end)).toEqual({ ...kept, ends_at: AT })
+    expect(freed(later(1_000), end)).toEqual({
+      ...{ starts_at: end, deferred_until: end, due_at: end },
+      ends_at: new Date(end.getTime() + 3_601_000),
+    })
+  })
+
   it('frees a call without a change of the time on which its credits depend', () => {
     const call = { ...message, channel: 'voice' as const, deferred_until: null }
     const { plan: freed } = plan(AT, { message: call, queued: { ...queued, held_by: 'b1' } }, 'b1')

@@ -44,7 +44,10 @@ export interface ReschedulePlan {
   report: MessageEventRow
 }
 
-/** Plans the new time of a message, if no worker has begun to send it. An expiry keeps its distance from the time. */
+/**
+ * Plans the new time of a message, if no worker has begun to send it. An expiry keeps its distance from the time. The end of a pause
+ * does not move an expiry, except to the end of quiet hours: a message that expired during the pause fails at the next claim.
+ */
 export function planReschedule(
   { workspace_id, message_id, scheduled_at, deferred_until, at, held_by }: RescheduleRequest,
   { message, queued }: RescheduleState,
@@ -60,23 +63,26 @@ export function planReschedule(
   // The credits that are held for a call return at a time that depends on its schedule.
   const isCall = message.channel === 'voice'
   if (isCall && held_by === undefined) return { outcome: 'is_call', plan: null }
-  // The age of a message counts from this time, so a message that is due now needs one too.
-  const due_at = scheduled_at > at ? scheduled_at : at
   const { expires_at } = message
+  const isFreed = held_by !== undefined && expires_at !== null
+  const isExpired = isFreed && expires_at <= at
+  // The age of a message counts from this time, so a message that is due now needs one too.
+  const due_at = scheduled_at > at && !isExpired ? scheduled_at : at
   const before = message.scheduled_at ?? message.created_at
   const times = {
     scheduled_at: due_at,
     expires_at: expires_at && new Date(due_at.getTime() + expires_at.getTime() - before.getTime()),
     deferred_until,
   }
-  const cause = `${held_by === undefined ? 'Rescheduled' : 'The pause ended: rescheduled'}${deferred_until === null ? '' : ' and deferred by quiet hours'}`
+  const isKept = isCall || isExpired || (isFreed && deferred_until === null)
+  const cause = `${held_by === undefined ? 'Rescheduled' : 'The pause ended: rescheduled'}${deferred_until === null || isExpired ? '' : ' and deferred by quiet hours'}`
   return {
     outcome: 'rescheduled',
     plan: {
       message: {
         workspace_id,
         id: message_id,
-        ...(isCall ? timesOf(message) : times),
+        ...(isKept ? timesOf(message) : times),
         updated_at: at,
       },
       queued: { message_id, due_at, set_at: at, held_by: null },

@@ -8,7 +8,7 @@ import {
 } from '../../src/messages/bulk-pauses.ts'
 import { createQuietHours } from '../../src/quiet-hours/quiet-hours.ts'
 import type { BulkRow, MessageRow } from '../../src/rows/rows.ts'
-import { benchFor, type OpenStorage } from './bench.ts'
+import { benchFor, type OpenStorage, only } from './bench.ts'
 
 const MINUTE_MS = 60_000
 
@@ -143,6 +143,36 @@ export function bulkPausesContract(open: OpenStorage): void {
     await endPause(parts(), bulk)
     await run()
     expect(await claimed()).toEqual(ids)
+  })
+
+  it('fails messages that expired during the pause, and refunds them', async () => {
+    const workspaceId = await bench.workspace(1_000)
+    const expires_at = new Date(bench.clock.now().getTime() + 60 * MINUTE_MS)
+    const request = bench.make.bulk(workspaceId, 2)
+    const [first, second] = request.messages as [MessageRow, MessageRow]
+    const messages = [{ ...first, expires_at }, second]
+    const bulk = bench.make.bulkRow(messages)
+    await bench.storage.hot.accept([{ ...request, messages, bulk }])
+    const { balance } = await bench.account(workspaceId)
+    await pauseBulk(parts(), bulk)
+    expect(await claimed()).toEqual([])
+    bench.clock.advance(24 * 60 * MINUTE_MS)
+    await resumeBulk(parts(), bulk)
+    await run()
+    const found = await bench.claimMessages()
+    expect(found.map(({ message_id }) => message_id)).toEqual([first.id, second.id])
+    expect(found[0]?.expires_at).toEqual(expires_at)
+    expect(found[1]?.expires_at).toBeNull()
+    const expired = { error_code: 'expired', error_message: 'Expired' }
+    await bench.settle(only(found.slice(0, 1)), {
+      ...{ task: 'send', attempt: 1, by_service: true },
+      outcome: { type: 'rejected', ...expired },
+    })
+    expect(await bench.message(workspaceId, first.id)).toMatchObject({
+      ...{ status: 'failed', error_code: 'expired', expires_at },
+      credits_refunded: first.credits_used,
+    })
+    expect((await bench.account(workspaceId)).balance).toBe(balance + first.credits_used)
   })
 
   it('defers freed messages to the end of quiet hours', async () => {
