@@ -1,4 +1,4 @@
-import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict'
+import { deepStrictEqual, match, ok, strictEqual } from 'node:assert/strict'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -61,9 +61,17 @@ async function previewBulk(page: Page, { url, key }: Place): Promise<void> {
   await preview.getByRole('button', { name: 'Test to myself' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByText('It is charged as a normal message: about').waitFor()
-  await dialog.getByLabel('My address').fill('+15005550009')
+  const priced = page.waitForRequest(
+    (request) =>
+      request.url().endsWith('/messages/estimate') && request.postDataJSON().to === '+15005550009',
+  )
+  await dialog.getByLabel('My address').fill('+1 500 555 0009')
+  await priced
   await expectAccessible(page)
+  const sending = page.waitForRequest((request) => request.url().endsWith('/messages/send'))
   await dialog.getByRole('button', { name: 'Send the test' }).click()
+  // A repeat after a lost answer sends nothing twice.
+  match((await sending).headers()['idempotency-key'] ?? '', /^console-/)
   await page.getByText('The test is sent.').waitFor()
   const svc = new Svc({ baseUrl: url, apiKey: key })
   const { messages } = await svc.messages.list({ recipient: '+15005550009', limit: 1 })

@@ -7,6 +7,8 @@ import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { session } from '../../shell/session.ts'
 import { rich, t } from '../../shell/text.ts'
+import { keyFor, used } from '../compose/idempotency.ts'
+import { plainPhone } from '../contacts/plain-phone.ts'
 import { Content } from '../messages/content.tsx'
 
 /** The message that one recipient would get; without a content, the reason. */
@@ -110,12 +112,15 @@ function TestToMyself({
   content: object
   onClose(): void
 }) {
-  const [to, setTo] = useState(channel === 'email' ? (session.value?.user.email ?? '') : '')
-  const body = { channel, to: to.trim(), content, ...(from !== undefined && { from }) }
+  const isMail = channel === 'email'
+  const [to, setTo] = useState(isMail ? (session.value?.user.email ?? '') : '')
+  const address = isMail ? to.trim() : plainPhone(to)
+  const body = { channel, to: address, content, ...(from !== undefined && { from }) }
+  const typed = useSettled(address)
+  const priced = /^\+[1-9]\d{6,14}$/.test(typed) ? typed : (EXAMPLES[channel] ?? '')
   const price = useLoad(
-    (signal) =>
-      api.messages.estimate({ ...body, to: EXAMPLES[channel] ?? '' } as never, { signal }),
-    [],
+    (signal) => api.messages.estimate({ ...body, to: priced } as never, { signal }),
+    [priced],
   )
   return (
     <FormDialog
@@ -123,7 +128,8 @@ function TestToMyself({
       action={t('Send the test')}
       onClose={onClose}
       onSubmit={async () => {
-        await api.messages.send(body as never)
+        await api.messages.send(body as never, { idempotencyKey: keyFor(body) })
+        used(body)
         toast(t('The test is sent. It is in Messages.'))
         onClose()
       }}
@@ -156,7 +162,7 @@ function TestToMyself({
   )
 }
 
-/** Recipients for the price of a test; countries can have other prices. */
+/** Recipients for the price of a test before a number is typed; countries can have other prices. */
 const EXAMPLES: Readonly<Record<string, string>> = {
   sms: '+14155550101',
   whatsapp: '+14155550101',
