@@ -103,7 +103,7 @@ test('health shows the share of successes and the times of the answers', async (
   const { code, stdout } = await run('health', id, '--period', '7d')
   expect(code).toBe(0)
   expect(stdout).toMatch(
-    /^attempts\t\d+ in 7d\nsucceeded\t\d+ \(100\.0 %\)\np50\t\d+ ms\np99\t\d+ ms\nfailing since\tno\ndisabled\tno\n$/,
+    /^attempts\t\d+ in 7d\nsucceeded\t\d+ \(100\.0 %\)\np50\t\d+ ms\np99\t\d+ ms\nfirst failure since success\tno\ndisabled\tno\n$/,
   )
 })
 

@@ -307,7 +307,7 @@ async function showHealth(
     ['succeeded', `${succeeded} (${share})`],
     ['p50', milliseconds(health.p50_ms)],
     ['p99', milliseconds(health.p99_ms)],
-    ['failing since', health.failing_since ?? 'no'],
+    ['first failure since success', health.failing_since ?? 'no'],
     [
       'disabled',
       health.disabled_reason ? `${health.disabled_reason} ${health.disabled_at ?? ''}` : 'no',

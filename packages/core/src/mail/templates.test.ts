@@ -126,4 +126,9 @@ it('a mail about webhooks names their hosts and reasons, and nothing else of the
   expect(many.subject).toBe('12 webhooks fail')
   expect(many.text.match(/No delivery to/g)).toHaveLength(10)
   expect(many.text).toContain('And 2 more.')
+  const disabled = troubled({ disabled_reason: 'failing' })
+  const subjectOf = (...webhooks: TroubledWebhook[]) =>
+    webhookMail(ENVELOPE, webhooks, LINK).subject
+  expect(subjectOf(disabled, disabled)).toBe('2 webhooks were disabled')
+  expect(subjectOf(troubled(), disabled, troubled())).toBe('Webhooks: 1 disabled, 2 failing')
 })

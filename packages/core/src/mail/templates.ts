@@ -112,15 +112,9 @@ export function webhookMail(
   webhooks: readonly TroubledWebhook[],
   link: string | null,
 ): Mail {
-  const isDisabled = webhooks.some(({ disabled_reason }) => disabled_reason !== null)
   const more = webhooks.length - WEBHOOKS_SHOWN
   return mailOf(envelope, 'webhook_failure', {
-    subject:
-      webhooks.length > 1
-        ? `${webhooks.length} webhooks fail`
-        : isDisabled
-          ? 'A webhook was disabled'
-          : 'A webhook fails',
+    subject: subjectOf(webhooks),
     paragraphs: [
       ...webhooks.slice(0, WEBHOOKS_SHOWN).map(troubleOf),
       ...(more > 0 ? [`And ${more} more.`] : []),
@@ -134,6 +128,14 @@ export function webhookMail(
       'You get one mail when a webhook begins to fail and one when it is disabled, at most one mail an hour. PUT /api/v1/account with webhook_mails false turns these mails off.',
     ],
   })
+}
+
+function subjectOf(webhooks: readonly TroubledWebhook[]): string {
+  const disabled = webhooks.filter(({ disabled_reason }) => disabled_reason !== null).length
+  const failing = webhooks.length - disabled
+  if (disabled === 0) return failing === 1 ? 'A webhook fails' : `${failing} webhooks fail`
+  if (failing > 0) return `Webhooks: ${disabled} disabled, ${failing} failing`
+  return disabled === 1 ? 'A webhook was disabled' : `${disabled} webhooks were disabled`
 }
 
 const DISABLED_BECAUSE: Readonly<Record<string, string>> = {

@@ -340,8 +340,8 @@ export default {
     'غير محفوظ مع هذا الإرسال الجماعي: إما أن رسائله البريدية مختلفة، أو أنه أقدم، أو أن مدة الاحتفاظ به انتهت. تجد ما أُرسل في رسائله.',
   'Messages of this bulk': 'رسائل هذا الإرسال الجماعي',
   'Cancel the queued messages?': 'هل تريد إلغاء الرسائل في قائمة الانتظار؟',
-  'They are not sent, and their credits are returned. Messages that are being sent now stay.':
-    'لن تُرسل، وسيُعاد رصيدها. أما الرسائل التي يجري إرسالها الآن فتبقى.',
+  'They are not sent, and their credits are returned. Messages that are being sent now still go out.':
+    'لن تُرسل، وسيُعاد رصيدها. أما الرسائل التي يجري إرسالها الآن فيكتمل إرسالها.',
   'Cancel messages': 'إلغاء الرسائل',
   'Keep them': 'الإبقاء عليها',
   '{canceled} canceled.': 'أُلغيت {canceled}.',
@@ -1422,7 +1422,7 @@ export default {
   '{share} ({succeeded} of {attempts})': '{share} ({succeeded} من {attempts})',
   'Half of the answers within (p50)': 'نصف الردود خلال (p50)',
   '99 % of the answers within (p99)': '99 % من الردود خلال (p99)',
-  'Fails since': 'يفشل منذ',
+  'First failure since the last success': 'أول فشل منذ آخر نجاح',
   'Disabled since': 'معطّل منذ',
   'Attempts: {succeeded} succeeded, {failed} failed':
     'المحاولات: {succeeded} ناجحة، {failed} فاشلة',
@@ -1437,7 +1437,6 @@ export default {
   'The owner gets a mail': 'يتلقى المالك رسالة بريد',
   'When a webhook begins to fail, and when it is disabled':
     'عندما يبدأ خطاف ويب بالفشل، وعند تعطيله',
-  'Save mails': 'حفظ إعداد الرسائل',
   'At most one an hour, to a verified address.':
     'رسالة واحدة في الساعة على الأكثر، إلى عنوان مؤكَّد.',
   'Mails to the owner': 'الرسائل إلى المالك',
@@ -1972,7 +1971,8 @@ export default {
     'تنتظر رسائله في قائمة الانتظار حتى يُستأنف، وتبقى مدفوعة.',
   'Open the broadcast': 'فتح حملة البث',
   'Resumed.': 'استؤنف.',
-  'Paused. Messages that are being sent now stay.': 'أُوقف مؤقتًا. الرسائل التي تُرسل الآن تُرسل.',
+  'Paused. Messages that are being sent now still go out.':
+    'أُوقف مؤقتًا. الرسائل التي يجري إرسالها الآن يكتمل إرسالها.',
   'A bulk is paused: {messages} wait until it is resumed.':
     'إرسال جماعي متوقف مؤقتًا: {messages} بالانتظار حتى يُستأنف.',
   'The bulk {name} is paused: {messages} wait until it is resumed.':

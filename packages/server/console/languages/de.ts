@@ -307,8 +307,8 @@ export default {
     'Bei diesem Massenversand nicht gespeichert: Seine E-Mails sind unterschiedlich, er ist älter, oder seine Aufbewahrungsfrist ist abgelaufen. Was gesendet wurde, steht in den einzelnen Nachrichten.',
   'Messages of this bulk': 'Nachrichten dieses Massenversands',
   'Cancel the queued messages?': 'Nachrichten in der Warteschlange abbrechen?',
-  'They are not sent, and their credits are returned. Messages that are being sent now stay.':
-    'Sie werden nicht gesendet, und ihre Credits werden zurückgegeben. Nachrichten, die gerade gesendet werden, bleiben.',
+  'They are not sent, and their credits are returned. Messages that are being sent now still go out.':
+    'Sie werden nicht gesendet, und ihre Credits werden zurückgegeben. Nachrichten, die gerade gesendet werden, gehen noch hinaus.',
   'Cancel messages': 'Nachrichten abbrechen',
   'Keep them': 'Behalten',
   '{canceled} canceled.': '{canceled} abgebrochen.',
@@ -1313,7 +1313,7 @@ export default {
   '{share} ({succeeded} of {attempts})': '{share} ({succeeded} von {attempts})',
   'Half of the answers within (p50)': 'Hälfte der Antworten innerhalb von (p50)',
   '99 % of the answers within (p99)': '99 % der Antworten innerhalb von (p99)',
-  'Fails since': 'Schlägt fehl seit',
+  'First failure since the last success': 'Erster Fehler seit dem letzten Erfolg',
   'Disabled since': 'Deaktiviert seit',
   'Attempts: {succeeded} succeeded, {failed} failed':
     'Versuche: {succeeded} erfolgreich, {failed} fehlgeschlagen',
@@ -1328,7 +1328,6 @@ export default {
   'The owner gets a mail': 'Der Eigentümer erhält eine E-Mail',
   'When a webhook begins to fail, and when it is disabled':
     'Wenn ein Webhook fehlzuschlagen beginnt und wenn er deaktiviert wird',
-  'Save mails': 'E-Mails speichern',
   'At most one an hour, to a verified address.':
     'Höchstens eine pro Stunde, an eine bestätigte Adresse.',
   'Mails to the owner': 'E-Mails an den Eigentümer',
@@ -1809,11 +1808,11 @@ export default {
   'Zone of the workspace': 'Zeitzone des Workspace',
   'This browser': 'Dieser Browser',
   'Its queued messages wait until it is resumed. They stay paid.':
-    'Seine wartenden Nachrichten gehen erst nach dem Fortsetzen. Sie bleiben bezahlt.',
+    'Seine wartenden Nachrichten werden erst nach dem Fortsetzen gesendet. Sie bleiben bezahlt.',
   'Open the broadcast': 'Rundsendung öffnen',
   'Resumed.': 'Fortgesetzt.',
-  'Paused. Messages that are being sent now stay.':
-    'Pausiert. Nachrichten, die gerade gesendet werden, gehen noch.',
+  'Paused. Messages that are being sent now still go out.':
+    'Pausiert. Nachrichten, die gerade gesendet werden, gehen noch hinaus.',
   'A bulk is paused: {messages} wait until it is resumed.':
     'Ein Massenversand ist pausiert: {messages} warten, bis er fortgesetzt wird.',
   'The bulk {name} is paused: {messages} wait until it is resumed.':

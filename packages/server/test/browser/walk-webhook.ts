@@ -112,8 +112,9 @@ async function showHealth(
 async function turnOff(page: Page, { url }: Place): Promise<void> {
   for (const _ of ['off', 'on']) {
     await page.goto(`${url}/console/settings`)
-    await page.getByLabel(/When a webhook begins to fail/).click()
-    await page.getByRole('button', { name: 'Save mails' }).click()
+    const mails = page.getByLabel(/When a webhook begins to fail/)
+    await mails.click()
+    await page.locator('form', { has: mails }).getByRole('button', { name: 'Save' }).click()
     await page.locator('.toasts p', { hasText: 'Saved' }).waitFor()
   }
   await expectToFit(page)

@@ -181,7 +181,7 @@ function Actions({ bulk, onChange }: { bulk: Bulk; onChange(): void }) {
     const question = {
       title: t('Cancel the queued messages?'),
       text: t(
-        'They are not sent, and their credits are returned. Messages that are being sent now stay.',
+        'They are not sent, and their credits are returned. Messages that are being sent now still go out.',
       ),
       action: t('Cancel messages'),
       danger: true,
@@ -195,7 +195,7 @@ function Actions({ bulk, onChange }: { bulk: Bulk; onChange(): void }) {
   const isPaused = stateOf(bulk, counts.queued) === 'paused'
   async function pause() {
     await (isPaused ? api.bulks.resume(id) : api.bulks.pause(id))
-    toast(isPaused ? t('Resumed.') : t('Paused. Messages that are being sent now stay.'))
+    toast(isPaused ? t('Resumed.') : t('Paused. Messages that are being sent now still go out.'))
     onChange()
   }
   async function retry() {

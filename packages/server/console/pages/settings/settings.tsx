@@ -183,7 +183,7 @@ function OwnerMails({ workspace, account }: { workspace: Workspace; account: Loa
   }
   return (
     <Form
-      action={t('Save mails')}
+      action={t('Save')}
       onSubmit={async () => {
         const webhook_mails = chosen.length > 0
         account.set(await api.workspaces.updateAccount({ webhook_mails }))

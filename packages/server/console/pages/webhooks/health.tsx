@@ -77,7 +77,9 @@ function Report({ of: health, id }: { of: WebhookHealth; id: string }) {
           }),
           [t('Half of the answers within (p50)')]: p50_ms === null ? null : duration(p50_ms),
           [t('99 % of the answers within (p99)')]: p99_ms === null ? null : duration(p99_ms),
-          [t('Fails since')]: health.failing_since && <Time at={health.failing_since} exact />,
+          [t('First failure since the last success')]: health.failing_since && (
+            <Time at={health.failing_since} exact />
+          ),
           [t('Disabled since')]: health.disabled_at && <Time at={health.disabled_at} exact />,
         }}
       />
