@@ -415,6 +415,15 @@ describe('POST /api/v1/bulks/:id/pause and resume', () => {
     await not('pause', 'No message of the bulk is queued: it cannot be paused')
   })
 
+  it('shows no pause of a bulk without queued messages', async () => {
+    const id = await bulkTo(['+255700000025'], { scheduled_at: soon() })
+    await change(id, 'pause')
+    const path = `/api/v1/messages?bulk_id=${id}`
+    const { messages } = (await world().call('GET', path, { key })).body.data
+    expect((await post(`/api/v1/messages/${messages[0].id}/cancel`)).status).toBe(200)
+    expect(await get(id)).toMatchObject({ status: 'completed', paused_at: null })
+  })
+
   it('returns 404 for a bulk of another workspace, 403 for a key without the scope', async () => {
     const id = await bulkTo(['+255700000024'], { scheduled_at: soon() })
     const stranger = await world().key(await world().signup({ credits: 1 }))

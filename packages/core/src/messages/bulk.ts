@@ -154,7 +154,7 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
 
   async function recordOf(row: BulkRow): Promise<Bulk> {
     const progress = await storage.read.bulks.progress(row.workspace_id, row.id)
-    return { ...row, status: statusOf(row, progress.counts), ...progress }
+    return { ...row, ...stateOf(row, progress.counts), ...progress }
   }
 
   async function storedResult(
@@ -314,7 +314,7 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
       const page = { ...withNext(slice), content_length }
       const found = await storage.read.bulks.list(workspace_id, { channel, livemode }, page)
       const { rows, next_after } = pageOf(found, slice, ({ id }) => id)
-      const bulks = rows.map((row) => ({ ...row, status: statusOf(row, row) }))
+      const bulks = rows.map((row) => ({ ...row, ...stateOf(row, row) }))
       return { bulks, next_after }
     },
     async rejected(viewer, bulkId, { limit, offset, after }) {
@@ -353,6 +353,7 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
           return { id, name, queued: counts.queued }
         }),
       )
+      // The last message may have ended since.
       return found.filter(({ queued }) => queued > 0)
     },
     async cancel(viewer, bulkId) {
@@ -379,12 +380,13 @@ function madeBy({ bulk_id, messages }: SentBulk): Accepted {
   return { message_ids: messages.map(({ message_id }) => message_id), bulk_id }
 }
 
-function statusOf(
-  { accepted }: BulkRow,
+/** A pause that holds nothing is not shown: the messages that were being sent have ended. */
+function stateOf(
+  { accepted, paused_at }: BulkRow,
   { queued }: Pick<Bulk['counts'], 'queued'>,
-): Bulk['status'] {
-  if (queued === 0) return 'completed'
-  return queued === accepted ? 'queued' : 'processing'
+): Pick<Bulk, 'status' | 'paused_at'> {
+  if (queued === 0) return { status: 'completed', paused_at: null }
+  return { status: queued === accepted ? 'queued' : 'processing', paused_at }
 }
 
 function rejectionOf({ position, recipient, error, message }: BulkRejectionRow): BulkRejection {

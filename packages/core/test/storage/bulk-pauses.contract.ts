@@ -250,5 +250,12 @@ export function bulkPausesContract(open: OpenStorage): void {
     ])
     expect(await paused(workspaceId, false, 10)).toEqual([{ id: later.id, name: null }])
     expect(await paused(workspaceId, undefined, 1)).toHaveLength(1)
+    // A bulk without queued messages takes no place of the limit.
+    await bench.storage.hot.cancel({
+      ...{ workspace_id: workspaceId, at: bench.clock.now() },
+      message_ids: request.messages.map(({ id }) => id),
+    })
+    expect(await stateOf(later)).toMatchObject({ paused_at: bench.clock.now() })
+    expect(await paused(workspaceId, undefined, 1)).toEqual([{ id: bulk.id, name: 'May' }])
   })
 }

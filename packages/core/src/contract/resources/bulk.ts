@@ -65,7 +65,7 @@ export const bulk = z
     livemode: z.boolean(),
     created_at: timestamp,
     paused_at: timestamp.nullable().meta({
-      description: 'When a request paused it; null if it is not paused.',
+      description: 'When a request paused it; null if it is not paused, or no message is queued.',
     }),
     broadcast_id: uuid.nullable().meta({
       description: 'The broadcast whose step it is; null for most bulks.',

@@ -1,4 +1,16 @@
-import { and, asc, desc, eq, getTableColumns, gt, inArray, isNotNull, lte, sql } from 'drizzle-orm'
+import {
+  and,
+  asc,
+  desc,
+  eq,
+  exists,
+  getTableColumns,
+  gt,
+  inArray,
+  isNotNull,
+  lte,
+  sql,
+} from 'drizzle-orm'
 import type { Slice } from '../../contract/endpoints/paging.ts'
 import { type Units, units } from '../../contract/fields/units.ts'
 import type { Channel, MessageStatus } from '../../contract/resources/messages.ts'
@@ -131,16 +143,23 @@ export function bulkStore(
         const some = and(eq(workspace_id, workspaceId), eq(bulk_id, bulkId), eq(status, 'queued'))
         return (await db.select({ id }).from(messages).where(some).limit(1)).length > 0
       },
-      /** The paused bulks of a workspace, newest first. */
+      /** The paused bulks of a workspace with queued messages, newest first. */
       async paused(
         workspaceId: string,
         livemode: false | undefined,
         limit: number,
       ): Promise<Pick<BulkRow, 'id' | 'name'>[]> {
+        const { workspace_id, bulk_id, status } = messages
+        const queued = and(
+          eq(workspace_id, t.workspace_id),
+          eq(bulk_id, t.id),
+          eq(status, 'queued'),
+        )
         const mine = and(
           eq(t.workspace_id, workspaceId),
           isNotNull(t.paused_at),
           livemode === undefined ? undefined : eq(t.livemode, livemode),
+          exists(db.select({ id: messages.id }).from(messages).where(queued)),
         )
         const found = db.select({ id: t.id, name: t.name }).from(t).where(mine)
         return found.orderBy(desc(t.id)).limit(limit)
