@@ -51,6 +51,7 @@ export function createSavedFilters({
     },
     add: ({ workspace_id, user_id }, { name, filter }) =>
       storage.write(async ({ savedFilters }) => {
+        await savedFilters.lock(workspace_id, user_id)
         const all = await savedFilters.list(workspace_id, user_id)
         if (all.length >= LIMITS.saved_filters) {
           throw invalid('', `At most ${LIMITS.saved_filters} filters can be saved: delete one`)
@@ -62,6 +63,7 @@ export function createSavedFilters({
       }),
     change: ({ workspace_id, user_id }, id, { name, filter }) =>
       storage.write(async ({ savedFilters }) => {
+        await savedFilters.lock(workspace_id, user_id)
         const all = await savedFilters.list(workspace_id, user_id)
         const others = all.filter((one) => one.id !== id)
         assertFree(others, name)

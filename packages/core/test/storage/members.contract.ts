@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest'
 import { emailKey } from '../../src/contract/fields/email-address.ts'
+import { LIMITS } from '../../src/contract/limits.ts'
 import type { InvitationRow, SessionRow, UserRow } from '../../src/rows/rows.ts'
+import { createSavedFilters } from '../../src/workspaces/saved-filters.ts'
 import { benchFor, type OpenStorage } from './bench.ts'
 
 /** Users, members, invitations and listed sessions. */
@@ -211,6 +213,32 @@ export function membersContract(open: OpenStorage): void {
     expect(await users.byIdentity(identity)).toBe('another login')
     expect(await members.byId(second, first)).toBeNull()
     expect(await members.byId(second, 'another login')).toMatchObject({ role: 'developer' })
+  })
+
+  it('saves no name twice and no filter above the limit when a person saves several at once', async () => {
+    const workspace_id = await bench.workspace()
+    const owner = { workspace_id, user_id: 'asha' }
+    const filters = createSavedFilters({ storage: bench.storage, runtime: bench.clock })
+    const added = async (names: string[]) => {
+      const adding = names.map((name) => filters.add(owner, { name, filter: {} }))
+      const ended = await Promise.allSettled(adding)
+      return ended.filter(({ status }) => status === 'fulfilled').length
+    }
+    expect(await added(['A', 'A', 'A', 'A'])).toBe(1)
+    const [first] = await filters.list(owner)
+    const { id } = await filters.add(owner, { name: 'B', filter: {} })
+    const renaming = [first?.id ?? '', id].map((one) =>
+      filters.change(owner, one, { name: 'C', filter: {} }),
+    )
+    const ended = await Promise.allSettled(renaming)
+    expect(ended.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+    await bench.storage.write(async ({ savedFilters }) => {
+      for (let i = 3; i < LIMITS.saved_filters; i++) {
+        await savedFilters.insert(savedFilter(workspace_id, 'asha', `n${i}`))
+      }
+    })
+    expect(await added(['D', 'E', 'F', 'G'])).toBe(1)
+    expect(await filters.list(owner)).toHaveLength(LIMITS.saved_filters)
   })
 
   it('keeps the saved filters of each person, and removes those of one membership', async () => {

@@ -3,7 +3,7 @@ import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { InvitationRow, MemberRow, SavedFilterRow, UserRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
 
-import { removeOldest } from './queries.ts'
+import { removeOldest, type StoreDialect } from './queries.ts'
 
 /** A member of a workspace with the data of the login. */
 export type MemberWithLogin = Pick<MemberRow, 'user_id' | 'role' | 'created_at'> &
@@ -145,7 +145,11 @@ export function invitationStore(db: Db, { invitations: t }: Tables) {
 }
 
 /** The saved filters of people. */
-export function savedFilterStore(db: Db, { saved_filters: t }: Tables) {
+export function savedFilterStore(
+  db: Db,
+  { saved_filters: t }: Tables,
+  { hold }: Pick<StoreDialect, 'hold'>,
+) {
   const ofPerson = (workspaceId: string, userId: string) =>
     and(eq(t.workspace_id, workspaceId), eq(t.user_id, userId))
   type Key = Pick<SavedFilterRow, 'workspace_id' | 'user_id' | 'id'>
@@ -160,6 +164,13 @@ export function savedFilterStore(db: Db, { saved_filters: t }: Tables) {
       },
     },
     writes: {
+      /**
+       * Locks the filters of a person until the transaction ends, so that what it reads of them stays true. A person whom the embedding
+       * program authenticates has no row to lock.
+       */
+      async lock(workspaceId: string, userId: string): Promise<void> {
+        await hold(db, `saved filters ${workspaceId} ${userId}`)
+      },
       async insert(filter: SavedFilterRow): Promise<void> {
         await db.insert(t).values(filter)
       },
