@@ -1982,6 +1982,7 @@ export default {
   '{rows} rows': 'الصفوف: {rows}',
   'Find a recipient': 'البحث عن مستلم',
   'A part of the address or the name.': 'جزء من العنوان أو الاسم.',
+  'A part of the address or of the text.': 'جزء من العنوان أو من النص.',
   'What this recipient gets': 'ما يصل إلى هذا المستلم',
   'No recipient matches.': 'لا يوجد مستلم مطابق.',
   'Test to myself': 'اختبار إلى نفسي',

@@ -1822,6 +1822,7 @@ export default {
   '{rows} rows': '{rows} Zeilen',
   'Find a recipient': 'Empfänger suchen',
   'A part of the address or the name.': 'Ein Teil der Adresse oder des Namens.',
+  'A part of the address or of the text.': 'Ein Teil der Adresse oder des Textes.',
   'What this recipient gets': 'Was dieser Empfänger erhält',
   'No recipient matches.': 'Kein Empfänger passt.',
   'Test to myself': 'Test an mich',

@@ -17,7 +17,7 @@ import {
   toast,
 } from '../../parts/index.ts'
 import { api, inWords } from '../../shell/api.ts'
-import { count, credits, number } from '../../shell/format.ts'
+import { count, credits, exactTime, number } from '../../shell/format.ts'
 import { useLiveReload } from '../../shell/live.ts'
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
@@ -246,7 +246,7 @@ function OneRecipient({ bulkId }: { bulkId: string }) {
   const [search, setSearch] = useState('')
   const load = useLoad(
     (signal) =>
-      ownApi.get<{ messages: Sent[] }>(
+      ownApi.get<{ messages: Sent[]; searched_until: string | null }>(
         '/messages',
         { bulk_id: bulkId, search: search.trim() || undefined, limit: '1' },
         signal,
@@ -258,12 +258,12 @@ function OneRecipient({ bulkId }: { bulkId: string }) {
       <h3>{t('What a recipient got')}</h3>
       <TextInput
         label={t('Find a recipient')}
-        hint={t('A part of the address or the name.')}
+        hint={t('A part of the address or of the text.')}
         value={search}
         onInput={setSearch}
       />
       <Loaded of={load}>
-        {({ messages: [message] }) =>
+        {({ messages: [message], searched_until }) =>
           message ? (
             <>
               <p>
@@ -279,7 +279,11 @@ function OneRecipient({ bulkId }: { bulkId: string }) {
               )}
             </>
           ) : (
-            <p class="muted">{t('No recipient matches.')}</p>
+            <p class="muted">
+              {searched_until
+                ? t('Searched until {time}.', { time: exactTime(searched_until) })
+                : t('No recipient matches.')}
+            </p>
           )
         }
       </Loaded>
