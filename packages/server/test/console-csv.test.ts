@@ -1,8 +1,8 @@
-import { writeContactsCsv } from '@svc/core/operate'
+import { TRANSACTIONS_CSV_HEADER, writeContactsCsv } from '@svc/core/operate'
 import { describe, expect, it } from 'vitest'
 import { missingFor } from '../console/pages/bulks/recipients.ts'
 import { plainPhone } from '../console/pages/contacts/plain-phone.ts'
-import { csvText } from '../console/parts/csv.ts'
+import { csvText, RowCount } from '../console/parts/csv.ts'
 
 describe('CSV of the console', () => {
   it.each([
@@ -54,5 +54,28 @@ describe('the placeholders of a bulk', () => {
   it('lack a value if the recipient has none and they have no fallback', () => {
     const content = { text: 'Hi {{name}} {{ city }} {{city}} {{day|today}}' }
     expect(missingFor(content, { to: '+1', name: 'Asha' })).toBe('city')
+  })
+})
+
+describe('the rows of an export', () => {
+  const rows = [
+    ['2', 'b', '2026-05-04T09:00:01.000Z', 'send', 'x "y",\r\nz'],
+    ['1.5', 'a', '2026-05-04T09:00:00.000Z', 'opening', 'ü'],
+  ]
+  const text = TRANSACTIONS_CSV_HEADER + csvText(rows)
+
+  it.each([1, 7, 10_000])(
+    'are counted in pieces of %i bytes, and the last one is known',
+    async (size) => {
+      const bytes = new TextEncoder().encode(text)
+      const count = new RowCount()
+      for (let at = 0; at < bytes.length; at += size) count.add(bytes.subarray(at, at + size))
+      expect(count.rows).toBe(2)
+      expect(await count.lastTime(new Blob([bytes]))).toBe('2026-05-04T09:00:00.000Z')
+    },
+  )
+
+  it('are none before the first line has arrived', () => {
+    expect(new RowCount().rows).toBe(0)
   })
 })

@@ -1980,6 +1980,8 @@ export default {
   '{rows} rows exported.': 'صُدّرت الصفوف: {rows}.',
   '{rows} of {total} rows': '{rows} من {total} من الصفوف',
   '{rows} rows': 'الصفوف: {rows}',
+  'The file ends after {rows} rows, at {time}. Older rows are not in it.':
+    'ينتهي الملف بعد هذا العدد من الصفوف: {rows}، عند {time}. لا يضم الصفوف الأقدم.',
   'Find a recipient': 'البحث عن مستلم',
   'A part of the address or the name.': 'جزء من العنوان أو الاسم.',
   'A part of the address or of the text.': 'جزء من العنوان أو من النص.',

@@ -1820,6 +1820,8 @@ export default {
   '{rows} rows exported.': '{rows} Zeilen exportiert.',
   '{rows} of {total} rows': '{rows} von {total} Zeilen',
   '{rows} rows': '{rows} Zeilen',
+  'The file ends after {rows} rows, at {time}. Older rows are not in it.':
+    'Die Datei endet nach {rows} Zeilen, bei {time}. Ältere Zeilen enthält sie nicht.',
   'Find a recipient': 'Empfänger suchen',
   'A part of the address or the name.': 'Ein Teil der Adresse oder des Namens.',
   'A part of the address or of the text.': 'Ein Teil der Adresse oder des Textes.',

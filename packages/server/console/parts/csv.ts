@@ -12,3 +12,40 @@ export function csvText(rows: readonly (readonly (string | number | null)[])[]):
   }
   return rows.map((row) => `${row.map(cell).join(',')}\r\n`).join('')
 }
+
+/** Counts the rows of an export while it arrives. The first line has the names of the columns. */
+export class RowCount {
+  #lines = 0
+  #isQuoted = false
+  #at = 0
+  /** Where the last line begins, and where one may begin after it. */
+  #last = 0
+  #next = 0
+
+  add(bytes: Uint8Array): void {
+    for (const byte of bytes) {
+      this.#at += 1
+      // A quoted cell may have line breaks; a quote within it is doubled.
+      if (byte === 34) this.#isQuoted = !this.#isQuoted
+      else if (byte === 10 && !this.#isQuoted) {
+        this.#lines += 1
+        this.#last = this.#next
+        this.#next = this.#at
+      }
+    }
+  }
+
+  get rows(): number {
+    return Math.max(0, this.#lines - 1)
+  }
+
+  /** The `created_at` of the last row of the file; the columns before it have no separators in their cells. */
+  async lastTime(file: Blob): Promise<string> {
+    const head = await file.slice(0, PART).text()
+    const row = await file.slice(this.#last, this.#last + PART).text()
+    return row.split(',')[head.split(/[,\r]/).indexOf('created_at')] ?? ''
+  }
+}
+
+/** More than the names of all columns, and than the first cells of a row. */
+const PART = 1_000
