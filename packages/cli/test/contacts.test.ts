@@ -61,7 +61,7 @@ test('export replaces a file only when it is complete', async () => {
   const { env, cwd } = server.here
   const refused = { cwd, env: { ...env, SVC_URL: server.url, SVC_API_KEY: 'svc_invalid' } }
   const { code, stderr } = await svc(['contacts', 'export', 'kept.csv'], refused)
-  expect([code, stderr]).toEqual([4, expect.stringContaining('Invalid API key')])
+  expect([code, stderr]).toEqual([1, expect.stringContaining('Invalid API key')])
   const files = () => readdirSync(cwd).filter((name) => name.startsWith('kept'))
   expect([readFileSync(path, 'utf8'), files()]).toEqual(['older', ['kept.csv']])
   symlinkSync('kept.csv', pathOf('kept-link.csv'))

@@ -225,7 +225,7 @@ export interface Bulk {
   credits_refunded: number
   livemode: boolean
   created_at: string
-  /** When a request paused it; null if it is not paused. */
+  /** When a request paused it; null if it is not paused, or no message is queued. */
   paused_at: string | null
   /** The broadcast whose step it is; null for most bulks. */
   broadcast_id: string | null
@@ -1736,7 +1736,7 @@ export interface MessagesListQuery {
 /** The answer of `GET /api/v1/messages/export`. */
 export interface MessagesExportData {
   messages: ExportedMessage[]
-  /** The `after` that continues; null if the export ended before its `limit`. */
+  /** The `after` that continues: after `limit` rows, or earlier if too many messages were examined that the filter does not select. Null if no rows follow. */
   next_after: string | null
 }
 
@@ -2465,7 +2465,7 @@ export interface ContactsImportBody {
 /** The answer of `GET /api/v1/contacts/export`. */
 export interface ContactsExportData {
   contacts: Contact[]
-  /** The `after` that continues; null if the export ended before its `limit`. */
+  /** The `after` that continues: after `limit` rows, or earlier if too many messages were examined that the filter does not select. Null if no rows follow. */
   next_after: string | null
 }
 
@@ -2840,7 +2840,7 @@ export interface BillingTransactionsQuery {
 /** The answer of `GET /api/v1/billing/transactions/export`. */
 export interface BillingExportData {
   transactions: Transaction[]
-  /** The `after` that continues; null if the export ended before its `limit`. */
+  /** The `after` that continues: after `limit` rows, or earlier if too many messages were examined that the filter does not select. Null if no rows follow. */
   next_after: string | null
 }
 

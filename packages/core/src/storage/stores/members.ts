@@ -165,8 +165,8 @@ export function savedFilterStore(
     },
     writes: {
       /**
-       * Locks the filters of a person until the transaction ends, so that what it reads of them stays true. A person whom the embedding
-       * program authenticates has no row to lock.
+       * Locks the filters of a person until the transaction ends, so that what it reads of them stays true. A person of an
+       * embedding program has no row to lock.
        */
       async lock(workspaceId: string, userId: string): Promise<void> {
         await hold(db, `saved filters ${workspaceId} ${userId}`)
