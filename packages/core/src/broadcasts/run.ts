@@ -11,6 +11,7 @@ import { acceptBulk, type BulkParts, UNSAID } from '../messages/bulk-accept.ts'
 import { freeHeld } from '../messages/bulk-pauses.ts'
 import type { BroadcastRow, BulkRow } from '../rows/rows.ts'
 import type { BroadcastStep } from '../rules/accept.ts'
+import { cancellations } from '../rules/settle.ts'
 import { type Runtime, timeOfId } from '../runtime/runtime.ts'
 import { startStepWatch, type Watch } from '../runtime/watch.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
@@ -26,20 +27,26 @@ export type BroadcastStepper = (row: BroadcastRow) => Promise<boolean | 'behind'
 /** The time between two steps of a broadcast with a high rate. */
 const STEPS_MS = 1_000
 
-/** The messages of one step. A step is one transaction, and on SQLite requests wait for its end. */
+/** The messages of one step, and the canceled messages of one settlement: each is one transaction. */
 const STEP_MAX = 100
 
 /**
- * Further messages are accepted when at most this many of the last ones wait for their provider: so the queue stays short for
+ * The same while requests of others come: these wait for the end of a transaction, of 100 messages several milliseconds, and their
+ * messages behind those of the step. Below this size the reads of a step cost more than its messages.
+ */
+const STEP_SHARED_MAX = 25
+
+/** Requests count as coming for this time after the last one. */
+const COMING_MS = 1_000
+
+/**
+ * Further messages are accepted when at most this part of a step waits for its provider: so the queue stays short for
  * others, and a pause or a cancellation concerns all but a few messages.
  */
-const WAITING_MAX = STEP_MAX / 2
+const WAITING_PART = 1 / 2
 
 /** A step does not wait longer for the messages of the last one, some of which may be retried for hours. */
 const WAIT_MS = 60_000
-
-/** The canceled messages of one transaction. */
-const TOGETHER_MAX = 100
 
 /** The bulks whose queued messages one step cancels: a commit of its own stores how far the broadcast is. */
 const CANCELED_BULKS = 20
@@ -102,6 +109,15 @@ export function createBroadcastStepper(
   const watched = watchAccepts(runtime.telemetry, parts.tracing)
   /** The last contact of broadcasts whose step was refused once. */
   const refused = new Map<string, string>()
+  const coming = { requests: storage.hot.requested(), at_ms: Number.NEGATIVE_INFINITY }
+
+  /** The messages of the next transaction. */
+  function stepMax(): number {
+    const now_ms = runtime.elapsed()
+    const requests = storage.hot.requested()
+    if (requests !== coming.requests) Object.assign(coming, { requests, at_ms: now_ms })
+    return now_ms - coming.at_ms < COMING_MS ? STEP_SHARED_MAX : STEP_MAX
+  }
 
   /** Changes the broadcast if it is as it was read. Returns the row, or null if another change came first. */
   async function change(row: BroadcastRow, changes: BroadcastChange): Promise<BroadcastRow | null> {
@@ -175,7 +191,8 @@ export function createBroadcastStepper(
     if (last_bulk_id === null) return false
     const now = runtime.now()
     if (now.getTime() - timeOfId(last_bulk_id).getTime() > WAIT_MS) return false
-    return (await read.broadcasts.waiting(workspace_id, last_bulk_id, now)) > WAITING_MAX
+    const waiting = await read.broadcasts.waiting(workspace_id, last_bulk_id, now)
+    return waiting > stepMax() * WAITING_PART
   }
 
   async function send(
@@ -185,8 +202,8 @@ export function createBroadcastStepper(
   ): Promise<boolean> {
     const { cursor } = row
     const rate = paceOf(row)
-    const size =
-      rate === null ? STEP_MAX : Math.min(STEP_MAX, Math.ceil(rate / RATE_STEPS_A_MINUTE))
+    const ofRate = rate === null ? STEP_MAX : Math.ceil(rate / RATE_STEPS_A_MINUTE)
+    const size = Math.min(stepMax(), ofRate)
     const part = await nextDrafts(parts, identity, mailing, { after: cursor, size })
     const { found, is_last } = part
     if (found.drafts.length === 0) {
@@ -249,9 +266,10 @@ export function createBroadcastStepper(
       limit: CANCELED_BULKS,
     })
     const queued = bulks.length > 0 ? await read.broadcasts.queued(workspace_id, bulks) : []
-    for (let at = 0; at < queued.length; at += TOGETHER_MAX) {
-      const message_ids = queued.slice(at, at + TOGETHER_MAX)
-      await storage.hot.cancel({ workspace_id, message_ids, at: runtime.now() })
+    while (queued.length > 0) {
+      // As a settlement, so that callers come before it, and that it shares a commit with others.
+      const message_ids = queued.splice(0, stepMax())
+      await storage.hot.settle(cancellations({ workspace_id, message_ids, at: runtime.now() }))
     }
     const last = bulks.at(-1)
     const next = last === undefined ? { next_at: null } : { canceled_through: last }

@@ -10,8 +10,8 @@ export interface Watch {
 
 const EVERY_MS = 1_000
 
-/** After a round whose work waits for something short. */
-const SOON_MS = 50
+/** After a round whose work waits for something short, such as the 25 messages of a small step of a broadcast. */
+const SOON_MS = 25
 
 /** Only one server of a database works at a time. An error ends the round; the next one tries again. */
 export function startWatch({

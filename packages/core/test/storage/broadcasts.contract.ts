@@ -206,6 +206,11 @@ export function broadcastsContract(open: OpenStorage): void {
   it('sends each contact of the audience one message, in steps', async () => {
     const { workspaceId, identity, contacts } = await stage(1_203, 2_000)
     const { broadcasts, run } = featureOn(bench.storage)
+    const preview = await broadcasts.preview(identity, request())
+    expect(preview).toMatchObject({ contacts: 1_203, credits_needed: 1_203 * SMS_PRICE })
+    expect(preview.samples.map(({ to }) => to)).toEqual(
+      contacts.slice(0, 5).map(({ phone }) => phone),
+    )
     const id = await make(broadcasts, identity)
     await run()
     expect((await broadcasts.get(workspaceId, id)).broadcast).toMatchObject({ status: 'running' })
@@ -230,6 +235,22 @@ export function broadcastsContract(open: OpenStorage): void {
       ...{ template: 'news', template_version: 1, template_locale: 'en' },
     })
     expect((await bench.account(workspaceId)).balance).toBe((2_000 - 1_203) * SMS_PRICE)
+  })
+
+  it('has smaller steps while requests of others come, and not for its own ones', async () => {
+    const { workspaceId, identity } = await stage(400)
+    const { broadcasts, run } = featureOn(bench.storage)
+    const count = async () => (await sent(workspaceId)).length
+    await make(broadcasts, identity)
+    await run()
+    expect(await count()).toBe(100)
+    await bench.queued(await bench.workspace(1))
+    bench.clock.advance(MINUTE_MS + 1)
+    await run()
+    expect(await count()).toBe(125)
+    bench.clock.advance(MINUTE_MS + 1)
+    await run()
+    expect(await count()).toBe(225)
   })
 
   it('chooses contacts by tags and attributes, and fills in values in their order', async () => {
@@ -1025,7 +1046,7 @@ function crashing(storage: Storage, at: number): { storage: Storage; has_crashed
   }
   const dying = withWrites(storage, {
     accept: (requests) => around(() => storage.hot.accept(requests)),
-    cancel: (request) => around(() => storage.hot.cancel(request)),
+    settle: (settlements) => around(() => storage.hot.settle(settlements)),
     write: (work) => around(() => storage.write(work)),
   })
   return { storage: dying, has_crashed: () => isDead }
@@ -1037,7 +1058,7 @@ function withWrites(
     write,
     ...hot
   }: Pick<Storage['hot'], 'accept'> &
-    Partial<Pick<Storage['hot'], 'cancel'>> &
+    Partial<Pick<Storage['hot'], 'settle'>> &
     Pick<Storage, 'write'>,
 ): Storage {
   return { ...storage, read: storage.read, hot: { ...storage.hot, ...hot }, write }

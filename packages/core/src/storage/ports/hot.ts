@@ -27,6 +27,8 @@ export interface HotVerbs {
    * at all.
    */
   accept(requests: readonly AcceptRequest[]): Promise<AcceptResult[]>
+  /** The number of requests that were given to `accept` in this process, without steps of broadcasts. */
+  requested(): number
   /**
    * Leases due messages: no other claim gets them until the lease ends. While more are due than a claim may take, half of it
    * are the oldest ones, and in the other half each workspace has its turn: its bulk messages, and its others. Journals each attempt before the call. Checks

@@ -226,9 +226,15 @@ function hotVerbs(parts: {
   const settling = prepareSettle(database, t, { ...onDeliveries, newId, random, telemetry })
   const reschedule = prepareReschedule(database, t, { ...onMessages, newId })
   const settlements = batches()
+  const accept = gather(prepareAccept(database, t, onMessages), batches(), bounds)
+  let requested = 0
   return {
     findApiKey: async (keyHash) => (await admission([keyHash]))[0] as ApiKeyRow | null,
-    accept: gather(prepareAccept(database, t, onMessages), batches(), bounds),
+    accept(requests) {
+      for (const { broadcast } of requests) if (!broadcast) requested += 1
+      return accept(requests)
+    },
+    requested: () => requested,
     claimMessages: inTurn(claims(), claimMessages),
     settle: gather(settling.settle, settlements, bounds),
     cancel: inTurn(settlements, settling.cancel),

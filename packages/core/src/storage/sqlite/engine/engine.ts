@@ -2,6 +2,7 @@ import { realpathSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { dialects } from '../../../rows/dialect.ts'
 import { tables } from '../../../rows/tables.ts'
+import { isLarge } from '../../../rules/accept.ts'
 import type { SettleContext } from '../../../rules/settlement.ts'
 import { gather } from '../../../runtime/gather.ts'
 import type { Log } from '../../../runtime/runtime.ts'
@@ -49,6 +50,7 @@ export interface Engine
     | 'findApiKey'
     | 'keysVersion'
     | 'accept'
+    | 'requested'
     | 'claimMessages'
     | 'settle'
     | 'cancel'
@@ -221,12 +223,20 @@ export function openEngine(
     seenVersion = seen
   }
   let lock: Connection | null = null
+  let requested = 0
+  const acceptTogether = gather(accept, run, { batch_max: BATCH_MAX, onJoin: writer.grew })
+  const acceptStep = writer.inBackground(accept)
   return {
     findApiKey: async (keyHash) => findKey(keyHash)[0] ?? null,
-    accept: gather(accept, run, {
-      batch_max: BATCH_MAX,
-      onJoin: writer.grew,
-    }),
+    accept(requests) {
+      if (!requests.some(({ broadcast }) => broadcast)) {
+        requested += requests.length
+        return acceptTogether(requests)
+      }
+      // Callers do not wait for a step, except one that needs turns of the event loop, which no background job may take.
+      return isLarge(requests) ? run(() => accept(requests)) : acceptStep(requests)
+    },
+    requested: () => requested,
     claimMessages: writer.inBackground(claimMessages),
     settle: gather(settling.settle, runInBackground, bounds),
     cancel: (request) => run(() => settling.cancel(request)),
