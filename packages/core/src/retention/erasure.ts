@@ -62,8 +62,8 @@ export interface Recipients {
    * Removes an address, the other names of a person at WhatsApp and the content of all its messages in small transactions; a server may run meanwhile. Queued
    * messages are canceled and refunded first. The ledger does not change; suppressions stay, except with
    * `forget_suppressions`. After an interruption, another run erases the rest.
-   * @throws SvcError in the same cases as `look`, and `rate_limit_exceeded` while a month is detached or attached, or another erasure
-   *   runs.
+   * @throws SvcError in the same cases as `look`, and `rate_limit_exceeded` while another erasure runs, or a month is detached or attached, also
+   *   if that was interrupted: nothing was erased then.
    */
   erase(
     address: string,
@@ -115,25 +115,40 @@ export function createRecipients({
     look: (address, options = {}) => through(address, options, null),
     async erase(address, { forget_suppressions = false, ...options } = {}, actor = SERVICE) {
       readRecipient(address)
-      // The audit entry is written before the first step, so that an interrupted erasure is recorded too.
       const erased = {
         workspace_id: options.workspace_id ?? NO_WORKSPACE,
         action: 'recipient.erased',
         details: { forget_suppressions },
       } as const
-      await storage.write(({ audit }) => audit.record(auditRow(runtime, actor, erased)))
-      const work = () => through(address, options, { forget_suppressions })
+      const work = async () => {
+        await assertNoMove(storage)
+        // Before the first step, so that an interrupted erasure is recorded too.
+        await storage.write(({ audit }) => audit.record(auditRow(runtime, actor, erased)))
+        return through(address, options, { forget_suppressions })
+      }
       if (!storage.alone || !storage.detachedMonths) return work()
       const report = await storage.alone(MONTHS_LOCK, work)
       if (report) return report
-      throw new SvcError(
-        'rate_limit_exceeded',
+      throw notNow(
         'A month of history is being detached or attached, or another erasure runs: erase again after it',
-        { retry_after_s: RETRY_AFTER_S },
       )
     },
   }
 }
+
+/** @throws SvcError when the detachment or the attachment of a month was interrupted: rows of the month are in two places. */
+async function assertNoMove({ detachedMonths }: Storage): Promise<void> {
+  const months = (await detachedMonths?.()) ?? []
+  const moving = months.find(({ unfinished }) => unfinished !== null)
+  if (!moving) return
+  const { month, unfinished } = moving
+  throw notNow(
+    `The ${unfinished === 'attach' ? 'attachment' : 'detachment'} of the month ${month} was interrupted: run svc partitions ${unfinished} ${month}, and then erase again`,
+  )
+}
+
+const notNow = (message: string) =>
+  new SvcError('rate_limit_exceeded', message, { retry_after_s: RETRY_AFTER_S })
 
 /** The options of an erasure; null for a search that only counts. */
 type Changes = { forget_suppressions: boolean }

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createCreditSums } from '../../src/credits/credit-sums.ts'
 import {
   attachPartitions,
+  type DetachPartitionsOptions,
   detachPartitions,
   inspectDetached,
 } from '../../src/maintenance/partitions/partitions.ts'
@@ -13,15 +14,32 @@ import { MONTHS_LOCK } from '../../src/storage/ports/storage.ts'
 import { monthsBench } from './months.ts'
 
 const ASHA = '+255700000009'
+/** Of the file of a message. */
+const SHA256 = 'f'.repeat(64)
 const going = () => false
 
 const months = monthsBench()
 const { bench, listed, namesOf, assertSound, send, deliver } = months
 const recipients = () => createRecipients({ storage: bench.storage, runtime: bench.clock })
-const detach = (options: { month?: string; onStep?: () => void; dry_run?: boolean } = {}) =>
+type Options = Pick<DetachPartitionsOptions, 'onStep' | 'dry_run' | 'log'>
+type OnStep = NonNullable<Options['onStep']>
+const detach = (options: Options & { month?: string } = {}) =>
   detachPartitions(months.database.url, { now: bench.clock.now(), ...options })
-const attach = (month: string, options: { onStep?: () => void } = {}) =>
+const attach = (month: string, options: Options = {}) =>
   attachPartitions(months.database.url, { now: bench.clock.now(), month, ...options })
+
+/** Stops a command before the n-th time of a step. */
+async function killedAt(
+  name: Parameters<OnStep>[0]['step'],
+  work: (onStep: OnStep) => Promise<unknown>,
+  times = 1,
+): Promise<void> {
+  let seen = 0
+  const onStep: OnStep = ({ step }) => {
+    if (step === name && ++seen === times) throw new Error('killed')
+  }
+  await expect(work(onStep)).rejects.toThrow('killed')
+}
 
 /** Every table in which rows of a month are. */
 const TABLES = [
@@ -75,6 +93,11 @@ async function tablesWith(text: string): Promise<string[]> {
   return found
 }
 
+async function erasuresRecorded(): Promise<number | null> {
+  const text = `select from audit_entries where action = 'recipient.erased'`
+  return (await months.owner.query(text)).rowCount
+}
+
 /** Two workspaces, and in the first month everything that can belong to a month. The present is the 20th of August. */
 async function fullMonths(credit?: number): Promise<[string, string]> {
   const [one, two] = await months.twoWorkspaces(credit)
@@ -97,7 +120,7 @@ async function fullMonths(credit?: number): Promise<[string, string]> {
     `insert into bulk_rejections values ($1, $2, 0, $3, 'invalid_recipient', 'no number ${ASHA}')`,
     [one, bulk.id, ASHA],
   )
-  const sha256 = 'f'.repeat(64)
+  const sha256 = SHA256
   const file = { workspace_id: one, sha256, size_bytes: 6, chunks: 2 }
   await bench.storage.write(async ({ files }) => {
     await files.begin(file, bench.clock.now())
@@ -343,6 +366,94 @@ describe('the detachment of a month', () => {
     await assertSound()
   }, 120_000)
 
+  it.each(['erased', 'redacted'])(
+    'brings nothing back of a message that is %s while its month is half moved',
+    async (how) => {
+      const [one, two] = await fullMonths()
+      const forget = (workspaceId: string, id: string) =>
+        bench.storage.write(async ({ erasure }) => {
+          if (how === 'redacted') return erasure.redact(workspaceId, id)
+          return (await erasure.messages(workspaceId, [id], bench.clock.now())).length > 0
+        })
+      /** A message of May in a bulk to one recipient. */
+      const privateBulk = async (workspaceId: string, text: string) => {
+        const { rows } = await months.owner.query(
+          `update bulks set accepted = 1, name = $2, content = json_build_object('body', $2::text)
+           where workspace_id = $1 and id = (select min(id) from bulks where workspace_id = $1)
+           returning (select max(m.id) from messages m where m.workspace_id = $1 and m.bulk_id = bulks.id) as id`,
+          [workspaceId, text],
+        )
+        return rows[0].id as string
+      }
+      const first = await privateBulk(one, 'PRIVATE 1')
+      const second = await privateBulk(two, 'PRIVATE 2')
+      await killedAt('check', (onStep) => detach({ onStep }), 2)
+      expect(await tablesWith('PRIVATE 1')).toEqual(['svc_detached_first.bulks'])
+      expect(await forget(one, first)).toBe(true)
+      await attach('first')
+      expect(await tablesWith('PRIVATE 1')).toEqual([])
+      expect(await tablesWith('PRIVATE 2')).toEqual(['bulks'])
+
+      await killedAt('check', (onStep) => detach({ onStep }), 2)
+      expect(await forget(two, second)).toBe(true)
+      await detach()
+      expect(await tablesWith('PRIVATE 2')).toEqual([])
+
+      await killedAt('rest', (onStep) => attach('first', { onStep }))
+      expect(await tablesWith(SHA256)).toEqual([
+        'svc_detached_first.file_chunks',
+        'svc_detached_first.files',
+        'svc_detached_first.message_files',
+      ])
+      const { rows } = await months.owner.query(
+        'select message_id as id from svc_detached_first.message_files',
+      )
+      expect(await forget(one, rows[0].id)).toBe(true)
+      await attach('first')
+      expect(await tablesWith(SHA256)).toEqual([])
+      await assertSound()
+    },
+    120_000,
+  )
+
+  it('keeps no file of a message that retention erases before its files follow', async () => {
+    const [one] = await fullMonths()
+    await killedAt('rest', (onStep) => detach({ onStep }))
+    const { rows } = await months.owner.query('select message_id as id from message_files')
+    const [month] = (await bench.storage.detachedMonths?.()) ?? []
+    expect(
+      await month?.write(({ erasure }) => erasure.messages(one, [rows[0].id], bench.clock.now())),
+    ).toEqual([rows[0].id])
+    await detach()
+    expect(await tablesWith(SHA256)).toEqual([])
+    await attach('first')
+    expect(await tablesWith(SHA256)).toEqual([])
+  }, 120_000)
+
+  it('erases no recipient, and records no erasure, while a month is half moved', async () => {
+    await fullMonths()
+    const refused = async (what: string, command: string) => {
+      await expect(recipients().erase(ASHA)).rejects.toMatchObject({
+        code: 'rate_limit_exceeded',
+        message: `The ${what} of the month first was interrupted: run svc partitions ${command} first, and then erase again`,
+      })
+    }
+    await killedAt('check', (onStep) => detach({ onStep }), 2)
+    await refused('detachment', 'detach')
+    await killedAt('rest', (onStep) => detach({ onStep }))
+    await refused('detachment', 'detach')
+    await detach()
+    await killedAt('bound', (onStep) => attach('first', { onStep }))
+    await refused('attachment', 'attach')
+    await killedAt('rest', (onStep) => attach('first', { onStep }))
+    await refused('attachment', 'attach')
+    expect(await erasuresRecorded()).toBe(0)
+    await attach('first')
+    expect(await recipients().erase(ASHA)).toMatchObject({ rejections: 1 })
+    expect(await erasuresRecorded()).toBe(1)
+    expect(await tablesWith(ASHA)).toEqual([])
+  }, 120_000)
+
   it('lets no month move while a recipient is erased', async () => {
     await months.twoWorkspaces()
     bench.clock.set(new Date('2026-08-20T10:00Z'))
@@ -353,6 +464,7 @@ describe('the detachment of a month', () => {
     await expect(recipients().erase(ASHA)).rejects.toMatchObject({
       code: 'rate_limit_exceeded',
     })
+    expect(await erasuresRecorded()).toBe(0)
     await other.query(`select pg_advisory_unlock(${key})`, [MONTHS_LOCK])
     await detach()
   }, 120_000)

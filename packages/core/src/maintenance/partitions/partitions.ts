@@ -107,9 +107,10 @@ export function detachPartitions(
   { month, dry_run = false, ...options }: DetachPartitionsOptions & { month?: string | undefined },
 ): Promise<{ month: string; messages: number }> {
   return onMonths(url, async ({ pool, write }) => {
-    const { detachable, detachMonth, shownMonth } = await import(
-      '../../storage/postgres/engine/partitions/detach.ts'
-    )
+    const [{ detachable, detachMonth }, { shownMonth }] = await Promise.all([
+      import('../../storage/postgres/engine/partitions/detach.ts'),
+      import('../../storage/postgres/engine/partitions/detached.ts'),
+    ])
     const name = month?.replace('-', '_')
     const quiet_since = new Date(options.now.getTime() - QUIET_MS)
     if (dry_run) {

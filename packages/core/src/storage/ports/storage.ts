@@ -238,6 +238,17 @@ export const READ_PLACES = {
 /** The name of the lock (`alone`) of what moves a month out of the histories or back, and of what must see all of its rows. */
 export const MONTHS_LOCK = 'months'
 
+/**
+ * A month that an operator detached from the histories. The stores of `write` find the messages, events, deliveries and bulks of the month in
+ * place of the histories, and all else as usual.
+ */
+export interface MonthPlace extends Pick<Storage, 'write'> {
+  /** `2027-01`, or `first` for the time before the first month. */
+  month: string
+  /** The command that moves the month now, or was interrupted: until it ends, rows of the month are in both places. Null for a detached month. */
+  unfinished: 'detach' | 'attach' | null
+}
+
 /** Which months of history are removed at once. */
 export interface MonthRemoval {
   /** Months that ended at this moment or before. */
@@ -321,11 +332,8 @@ export interface Storage {
   removeMonths?(which: MonthRemoval): Promise<boolean>
   /** Drops the empty partitions of months that ended at `until` or before; returns their names. Absent where the engine has none. */
   dropPartitions?(until: Date): Promise<string[]>
-  /**
-   * The months that an operator detached from the histories, each with its own `write`: its stores find the messages, events, deliveries and
-   * bulks of the month in place of the histories, and all else as usual. Absent where the engine has none.
-   */
-  detachedMonths?(): Promise<Pick<Storage, 'write'>[]>
+  /** The months that an operator detached from the histories, oldest first. Absent where the engine has none. */
+  detachedMonths?(): Promise<MonthPlace[]>
   /** The read replicas; absent where the engine has none. */
   replicas?(): readonly ReplicaState[]
   close(): Promise<void>

@@ -21,7 +21,7 @@ import { ANSWER_MAX_MS, alone, connect, REPLICA_SHARES } from './engine/connecti
 import { type Database, databaseOn } from './engine/database.ts'
 import { isCommon, refusesWrites } from './engine/failure.ts'
 import { migrate } from './engine/migrate.ts'
-import { detachedMonths } from './engine/partitions/detached.ts'
+import { detachedMonths, shownMonth, unfinishedCommand } from './engine/partitions/detached.ts'
 import { dropPartitions, keepPartitions } from './engine/partitions/months.ts'
 import { removeMonths } from './engine/partitions/removal.ts'
 import { createQueue, inTurn, type Queue } from './engine/queue.ts'
@@ -172,9 +172,13 @@ export async function openPostgres(
     dropPartitions: (until) => dropPartitions(cold, until, { log, tries_max: 3 }),
     async detachedMonths() {
       const months = await detachedMonths((query, values) => cold.query(query as string, values))
-      return months.map(({ schema }) => {
-        const writeHere = writeIn(schema)
-        return { write: (work) => changes(() => writeHere(work)) }
+      return months.map((month) => {
+        const writeHere = writeIn(month.schema)
+        return {
+          month: shownMonth(month),
+          unfinished: unfinishedCommand(month),
+          write: (work) => changes(() => writeHere(work)),
+        }
       })
     },
     replicas: () => replicas?.states() ?? [],

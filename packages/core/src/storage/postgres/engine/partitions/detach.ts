@@ -12,7 +12,9 @@ import {
   moveRows,
   noteStep,
   schemaOf,
+  shownMonth,
   some,
+  unfinishedCommand,
 } from './detached.ts'
 import { leavingMonths, type Month, segmentsIn, TABLES, timeOf } from './leaving.ts'
 import { type Booked, bookedIn, monthsOf, type Reasons, takeOut, withoutBulks } from './removal.ts'
@@ -49,9 +51,6 @@ export class MonthRefusal extends Error {
     this.code = code
   }
 }
-
-/** The month as an operator writes it: `2027-01`, or `first` for the time before the first month. */
-export const shownMonth = ({ name }: Pick<Month, 'name'>) => name.replace('_', '-')
 
 /**
  * The month that a detachment takes, and the number of its messages: the oldest one.
@@ -117,7 +116,7 @@ async function nextMonth(
   if (known?.step === 'detached') {
     throw new MonthRefusal('not_found', `${shownMonth(known)} is detached already`)
   }
-  const back = detached.find(({ step }) => step === 'attaching' || step === 'returning')
+  const back = detached.find((one) => unfinishedCommand(one) === 'attach')
   if (back) throw interrupted(back, 'attach')
   const begun = detached.find(({ step }) => step !== 'detached') ?? null
   if (begun && name !== undefined && begun.name !== name) throw interrupted(begun, 'detach')
@@ -293,6 +292,7 @@ async function moveRest(
   const run = alone(pool)
   const { schema } = month
   const tell = () => onStep?.({ step: 'rest', month: shownMonth(month) })
+  await forgetContents(run, { place: `${schema}.` })
   for (const { workspace_id } of await bookedRows(run, month)) {
     const values = [workspace_id]
     const mine = (column: string) => `workspace_id = $1 and ${within(column, month)}`
@@ -311,7 +311,7 @@ async function moveRest(
     }
     while ((await moveRows(run, parts)) > 0) tell()
     while (await moveDeliveries(pool, month, workspace_id)) tell()
-    while (await moveFiles(run, month, workspace_id, write)) tell()
+    while (await moveFiles(pool, month, workspace_id, write)) tell()
     for (const number of await segmentsIn(run, month, workspace_id)) {
       tell()
       await write(({ recipientIndex }) => recipientIndex.recount(workspace_id, number, 'keep'))
@@ -372,33 +372,67 @@ async function moveDeliveries(
   })
 }
 
+/** SQL: whether a message `m` was erased or redacted. */
+const IS_ERASED = `(m.erased_at is not null or m.content::text = '{}')`
+
+/**
+ * Removes the contents of bulks to one recipient whose message was erased or redacted while the bulk was elsewhere, as an erasure does with
+ * those that it finds. `place`: what stands before the names of the tables.
+ */
+export async function forgetContents(
+  run: Run,
+  {
+    place = '',
+    where = 'true',
+    values = [],
+  }: { place?: string; where?: string; values?: unknown[] },
+): Promise<void> {
+  await run(
+    `update ${place}bulks c set name = null, sender = null, content = null
+     where c.accepted = 1 and c.content is not null and ${where} and exists (select from ${place}messages m
+       where m.workspace_id = c.workspace_id and m.bulk_id = c.id and m.bulk_id is not null and ${IS_ERASED})`,
+    values,
+  )
+}
+
 /** Copies files, which other messages may have too, and then takes them from the messages. */
 async function moveFiles(
-  run: Run,
+  pool: Pool,
   month: DetachedMonth,
   workspaceId: string,
   write: Storage['write'],
 ): Promise<boolean> {
   const { schema } = month
-  const { rows } = await run(
+  const { rows } = await alone(pool)(
     `select distinct message_id as id from message_files where workspace_id = $1 and ${within('message_id', month)}
      limit ${STEP_FILES}`,
     [workspaceId],
   )
   const ids = rows.map(({ id }) => id)
   if (ids.length === 0) return false
-  await copyFiles(run, { from: '', to: `${schema}.` }, workspaceId, ids)
+  await transact(pool, eachAlone, (run) =>
+    copyFiles(run, { from: '', to: `${schema}.` }, workspaceId, ids),
+  )
   await write(({ files }) => files.removeOf(workspaceId, ids))
   return true
 }
 
-/** Copies the files of messages; `from` and `to`: what stands before the names of the tables. */
+/**
+ * Copies the files of messages, except of erased and redacted ones; `from` and `to`: what stands before the names of the tables. The messages
+ * are already at `to`. An erasure locks them too, so it ends before the copy, or it finds the copy. Returns the ids of the messages.
+ */
 export async function copyFiles(
   run: Run,
   { from, to }: { from: string; to: string },
   workspaceId: string,
   messageIds: readonly string[],
-): Promise<void> {
+): Promise<string[]> {
+  const { rows } = await run(
+    `select m.id from ${to}messages m where m.workspace_id = $1 and m.id = any ($2) and not ${IS_ERASED}
+     order by m.id for update`,
+    [workspaceId, messageIds],
+  )
+  const ids = rows.map(({ id }) => id)
   const used = `select sha256 from ${from}message_files where workspace_id = $1 and message_id = any ($2)`
   const copies = {
     files: `sha256 in (${used})`,
@@ -410,7 +444,8 @@ export async function copyFiles(
     await run(
       `insert into ${to}${table} (${columns}) select ${columns} from ${from}${table} where workspace_id = $1 and ${where}
        on conflict do nothing`,
-      [workspaceId, messageIds],
+      [workspaceId, ids],
     )
   }
+  return ids
 }

@@ -41,6 +41,17 @@ export const MOVED_TABLES: readonly string[] = [...TABLES, ...COMPANIONS]
 /** What the month is in the books, by workspace. */
 export const BOOKED = 'booked'
 
+/** The month as an operator writes it: `2027-01`, or `first` for the time before the first month. */
+export const shownMonth = ({ name }: Pick<Month, 'name'>) => name.replace('_', '-')
+
+/** The command that moves the month now, or was interrupted. */
+export function unfinishedCommand({
+  step,
+}: Pick<DetachedMonth, 'step'>): 'detach' | 'attach' | null {
+  if (step === 'detached') return null
+  return step === 'attaching' || step === 'returning' ? 'attach' : 'detach'
+}
+
 /** The name of the schema of a month. */
 export const schemaOf = ({ name }: Pick<Month, 'name'>) => `${PREFIX}${name}`
 

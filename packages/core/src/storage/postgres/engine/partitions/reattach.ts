@@ -10,11 +10,11 @@ import {
   type DetachOptions,
   type DetachStep,
   detachMonth,
+  forgetContents,
   MonthRefusal,
   STEP_BULKS,
   STEP_FILES,
   STEP_ROWS,
-  shownMonth,
 } from './detach.ts'
 import {
   BOOKED,
@@ -24,6 +24,7 @@ import {
   MOVED_TABLES,
   moveRows,
   noteStep,
+  shownMonth,
   some,
 } from './detached.ts'
 import { segmentsIn, TABLES } from './leaving.ts'
@@ -251,15 +252,25 @@ async function bringRest(
 async function returnBulks(pool: Pool, { schema }: DetachedMonth, at: Date): Promise<boolean> {
   return transact(pool, eachAlone, async (run) => {
     const found = await run(
-      `select b.workspace_id, b.id, case when b.livemode then ${CHARGED_BULK} else 0 end::float8 as charged
-       from ${schema}.bulks b order by b.workspace_id, b.id limit ${STEP_BULKS} for update`,
+      `select b.workspace_id, b.id, b.accepted, case when b.livemode then ${CHARGED_BULK} else 0 end::float8 as charged
+       from ${schema}.bulks b order by b.workspace_id, b.id limit ${STEP_BULKS}`,
     )
     if (found.rows.length === 0) return false
     const bulks = JSON.stringify(found.rows)
+    // An erasure locks the message before its bulk: it ends before, or it finds the bulk.
+    await run(
+      `select from messages m join json_to_recordset($1) as b(workspace_id text, id text, accepted int)
+         on m.workspace_id = b.workspace_id and m.bulk_id = b.id and m.bulk_id is not null
+       where b.accepted = 1 order by m.id for update of m`,
+      [bulks],
+    )
+    const isOne = (id: string) =>
+      `(c.workspace_id, c.${id}) in (select workspace_id, id from json_to_recordset($1) as b(workspace_id text, id text))`
     for (const [table, id] of BULK_TABLES) {
-      const where = `(c.workspace_id, c.${id}) in (select workspace_id, id from json_to_recordset($1) as b(workspace_id text, id text))`
-      await moveRows(run, { from: `${schema}.${table}`, to: table, where, values: [bulks] })
+      const from = `${schema}.${table}`
+      await moveRows(run, { from, to: table, where: isOne(id), values: [bulks] })
     }
+    await forgetContents(run, { where: isOne('id'), values: [bulks] })
     await run(
       `update removed_history h set bulks = h.bulks - b.bulks, charged_bulks = h.charged_bulks - b.charged, updated_at = $2
        from (select workspace_id, count(*) as bulks, sum(charged) as charged
@@ -278,11 +289,11 @@ async function returnFiles(pool: Pool, { schema }: DetachedMonth): Promise<boole
          select distinct workspace_id, message_id from ${schema}.message_files order by 1, 2 limit ${STEP_FILES}) f group by 1`,
     )
     for (const { workspace_id, ids } of rows) {
-      await copyFiles(run, { from: `${schema}.`, to: '' }, workspace_id, ids)
+      const copied = await copyFiles(run, { from: `${schema}.`, to: '' }, workspace_id, ids)
       await run(
         `update files set is_whole = true, unused_since = null where workspace_id = $1 and sha256 in (
            select sha256 from ${schema}.message_files where workspace_id = $1 and message_id = any ($2))`,
-        [workspace_id, ids],
+        [workspace_id, copied],
       )
       await run(
         `delete from ${schema}.message_files where workspace_id = $1 and message_id = any ($2)`,
