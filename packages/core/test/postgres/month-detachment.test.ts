@@ -500,6 +500,57 @@ describe('the detachment of a month', () => {
     expect(await listed(one)).toHaveLength(16)
   }, 120_000)
 
+  it('is not disturbed by a server that began to remove the month before', async () => {
+    await months.twoWorkspaces()
+    bench.clock.set(new Date('2026-10-20T10:00Z'))
+    const remove = () =>
+      createHistoryRetention({ storage: bench.storage, runtime: bench.clock, days: 100 }).apply(
+        going,
+      )
+    const reader = await months.database.connect()
+    await reader.query('begin')
+    await reader.query('select from delivery_attempts')
+    const removing = remove()
+    const waits = `select from pg_locks where relation = 'delivery_attempts'::regclass and not granted`
+    await expect
+      .poll(async () => (await months.owner.query(waits)).rowCount, { interval: 20 })
+      .toBe(1)
+    await killedAt('months', (onStep) => detach({ onStep }))
+    await reader.query('commit')
+    await removing
+    expect((await namesOf())[0]).toBe('first')
+    await assertSound()
+    await attach('first')
+    await remove()
+    expect((await namesOf())[0]).toBe('2026_07')
+    await assertSound()
+  }, 120_000)
+
+  it('gives the bulks back when a server removed the month meanwhile', async () => {
+    const [one] = await fullMonths()
+    await killedAt('check', (onStep) => detach({ onStep }), 2)
+    // As a server that looked for the schema before it was made.
+    await months.owner.query('alter schema svc_detached_first rename to hidden')
+    await createHistoryRetention({
+      storage: bench.storage,
+      runtime: bench.clock,
+      days: 45,
+    }).apply(going)
+    await months.owner.query('alter schema hidden rename to svc_detached_first')
+    expect((await namesOf())[0]).toBe('2026_07')
+    for (const dry_run of [true, false]) {
+      await expect(detach({ dry_run })).rejects.toMatchObject({
+        code: 'interrupted',
+        message:
+          'a server removed the old history of first while it was detached: run svc partitions attach first, which gives its bulks back',
+      })
+    }
+    await attach('first')
+    expect(await inspectDetached(months.database.url)).toEqual([])
+    expect(await listed(one)).toHaveLength(16)
+    await assertSound()
+  }, 120_000)
+
   it('goes on with retention where it was when a month comes back', async () => {
     await months.twoWorkspaces()
     bench.clock.set(new Date('2026-08-20T10:00Z'))

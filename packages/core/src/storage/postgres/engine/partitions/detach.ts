@@ -88,14 +88,33 @@ export async function detachMonth(
   const detached = begun ?? (await makeSchema(pool, month, options))
   await moveBulks(pool, detached, () => tell('bulks'), options.now)
   tell('check')
+  await assertHere(run, month)
   const booked = await readBooks(pool, month, options.quiet_since, withoutBulks(month))
   tell('months')
   const { log, tries_max, now: at } = options
-  const reason = await takeOut(pool, month, booked, { log, tries_max, at }, (run) =>
+  const gone = { [GONE]: partsGone(month) }
+  const reason = await takeOut(pool, month, booked, { log, tries_max, at, stays: gone }, (run) =>
     keepTables(run, detached, booked),
   )
+  if (reason === GONE) await assertHere(run, month)
   if (reason) throw stays(month, reason)
   return moveRest(pool, { ...detached, step: 'rest' }, options)
+}
+
+const GONE = 'a server removed it'
+
+/** SQL: a row for each history that has no partition of the month. */
+const partsGone = ({ name }: Month) =>
+  `select from unnest(array[${TABLES.map((table) => `'${table}_${name}'`).join(', ')}]) t(name) where to_regclass(name) is null`
+
+/** @throws MonthRefusal when a server removed the month, or a part of it, after its detachment began: its bulks can only come back. */
+async function assertHere(run: Run, month: Month): Promise<void> {
+  const { rows } = await run(`select exists (${partsGone(month)}) as is_gone`)
+  if (!rows[0]?.is_gone) return
+  throw new MonthRefusal(
+    'interrupted',
+    `a server removed the old history of ${shownMonth(month)} while it was detached: run svc partitions attach ${shownMonth(month)}, which gives its bulks back`,
+  )
 }
 
 const stays = (month: Month, reason: string) =>
@@ -120,6 +139,7 @@ async function nextMonth(
   if (back) throw interrupted(back, 'attach')
   const begun = detached.find(({ step }) => step !== 'detached') ?? null
   if (begun && name !== undefined && begun.name !== name) throw interrupted(begun, 'detach')
+  if (begun?.step === 'bulks') await assertHere(run, begun)
   if (begun) return { month: begun, begun }
   if ((await leavingMonths(run)).length > 0) {
     throw new MonthRefusal('interrupted', 'a server removes a month just now: try again later')

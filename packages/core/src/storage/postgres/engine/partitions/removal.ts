@@ -1,7 +1,7 @@
 import { isContention, textOf } from '../failure.ts'
 import { eachAlone, type Pool, type Run, transact } from '../transaction.ts'
 import { alone, change } from './change.ts'
-import { BOOKED, type DetachedMonth, detachedMonths } from './detached.ts'
+import { BOOKED, type DetachedMonth, detachedMonths, schemaOf } from './detached.ts'
 import {
   finish,
   leavingMonths,
@@ -108,7 +108,11 @@ async function removeMonth(
 ): Promise<string | null> {
   const booked = await bookedIn(pool, month, { ...options, bulks: withoutBulks(month) })
   if (typeof booked === 'string') return booked
-  const reason = await takeOut(pool, month, booked, options, async (run) => {
+  // A detachment can have begun since the months were read.
+  const stays = {
+    'it is being detached': `select from pg_namespace where nspname = '${schemaOf(month)}'`,
+  }
+  const reason = await takeOut(pool, month, booked, { ...options, stays }, async (run) => {
     for (const table of TABLES) {
       await run(`alter table ${table}_${month.name} rename to removed_${table}_${month.name}`)
     }
@@ -231,18 +235,23 @@ export async function booksOf(
 /**
  * Detaches the partitions and changes the totals in one transaction, under locks for which it waits a moment at most. The totals of the
  * days prove that no message came or went since the month was read. `keep` puts the tables elsewhere. Returns why the month stays
- * after all.
+ * after all: also for one of the reasons of `stays`.
  */
 export async function takeOut(
   pool: Pool,
   month: Month,
   booked: readonly Booked[],
-  { log, at, tries_max }: Pick<RemovalOptions, 'log' | 'at' | 'tries_max'>,
+  {
+    log,
+    at,
+    tries_max,
+    stays,
+  }: Pick<RemovalOptions, 'log' | 'at' | 'tries_max'> & { stays: Reasons },
   keep: (run: Run) => Promise<void>,
 ): Promise<string | null> {
   return change(pool, { log, tries_max }, async (run) => {
     await lockAll(run)
-    const reason = await firstOf(run, inQueues(month))
+    const reason = await firstOf(run, { ...stays, ...inQueues(month) })
     if (reason) return reason
     if (!(await takeFromTotals(run, month, booked))) return 'messages came or went'
     await run(
