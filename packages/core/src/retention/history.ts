@@ -118,18 +118,23 @@ export function createHistoryRetention({
         pages += 1
         await pause(PAUSE_MS)
       }
-      // Messages first: the entries of a message that exists are kept as rows.
-      if (ledger) {
-        const end = startOfDay(now, ledger.days)
+      const foldAll = async ({ days, key: readKey }: FoldedLedger): Promise<void> => {
+        const end = startOfDay(now, days)
         const kept_until = new Date(end.getTime() - ENDS_MS)
         const step = { until: end, kept_until, limit: STEP_ENTRIES, at: now }
         for await (const workspaceId of foldable(storage, step.until)) {
           while (mayContinue()) {
-            const key = await ledger.key()
+            const key = await readKey()
             const next = await fold(storage, workspaceId, { ...step, id: runtime.id(), key })
             pages += 1
             await pause(PAUSE_MS)
             if (next === 'more') continue
+            if (next === 'moving') {
+              return runtime.log.warn(
+                {},
+                'no more ledger entries were folded, because a month is half detached or attached: svc partitions status names it',
+              )
+            }
             if (next === 'invalid') {
               const fields = { workspace_id: workspaceId }
               runtime.log.error(
@@ -141,6 +146,8 @@ export function createHistoryRetention({
           }
         }
       }
+      // Messages first: the entries of a message that exists are kept as rows.
+      if (ledger) await foldAll(ledger)
       if (!mayContinue()) return
       await storage.dropPartitions?.(until)
       places = new Map()

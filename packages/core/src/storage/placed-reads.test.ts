@@ -16,6 +16,7 @@ const dialect: StoreDialect = {
   kept: (query) => query,
   alone: async () => {},
   hold: async () => {},
+  mayFold: async () => true,
   present: (at) => at,
   bucketOf: () => sql<number>`0`,
   messageContent: sql`content`,

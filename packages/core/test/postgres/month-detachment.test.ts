@@ -333,6 +333,61 @@ describe('the detachment of a month', () => {
     expect(await inspectDetached(months.database.url)).toMatchObject([{ step: 'detached' }])
   }, 120_000)
 
+  it('lets no ledger entry be folded while a month is half moved', async () => {
+    const [one] = await fullMonths()
+    await createCreditSums(bench.storage).write(going)
+    const fold = () => {
+      const at = bench.clock.now()
+      const step = { until: at, kept_until: at, limit: 200, id: bench.clock.id(), at, key: 'k' }
+      return bench.storage.write(({ ledgerOpenings }) => ledgerOpenings.fold(one, step))
+    }
+    const waits = { removed: 0, next: 'moving', lots_seq: 0 }
+    await killedAt('check', (onStep) => detach({ onStep }), 2)
+    expect(await fold()).toEqual(waits)
+    await killedAt('rest', (onStep) => detach({ onStep }))
+    expect(await fold()).toEqual(waits)
+    await detach()
+    await killedAt('bound', (onStep) => attach('first', { onStep }))
+    expect(await fold()).toEqual(waits)
+    await killedAt('rest', (onStep) => attach('first', { onStep }))
+    expect(await fold()).toEqual(waits)
+    await attach('first')
+    await assertSound()
+    // The entries of what exists are kept.
+    expect(await fold()).toMatchObject({ removed: 0, next: 'done' })
+    await assertSound()
+  }, 120_000)
+
+  it('waits for a fold that began, and then looks at the ledger again', async () => {
+    const [one] = await fullMonths()
+    await detach()
+    const other = await months.database.connect()
+    await other.query('begin')
+    await other.query(
+      `select pg_advisory_xact_lock_shared(hashtextextended('folds of ledger entries', 0))`,
+    )
+    const attaching = attach('first')
+    attaching.catch(() => {})
+    const waits = `select from pg_locks where locktype = 'advisory' and not granted`
+    await expect
+      .poll(async () => (await months.owner.query(waits)).rowCount, { interval: 20 })
+      .toBe(1)
+    await other.query(
+      `insert into ledger_openings values
+         ($1, 'o', 1, 0, 0, 0, 0, 0, 0, 0, 0, '[]', '', 0, '', now(), now(), '')`,
+      [one],
+    )
+    await other.query('commit')
+    await expect(attaching).rejects.toMatchObject({
+      code: 'not_ready',
+      message: expect.stringContaining('a server folds old ledger entries'),
+    })
+    expect(await inspectDetached(months.database.url)).toMatchObject([{ step: 'detached' }])
+    await months.owner.query('delete from ledger_openings')
+    await attach('first')
+    await assertSound()
+  }, 120_000)
+
   it('erases a recipient in a detached month too', async () => {
     const [one] = await months.twoWorkspaces()
     await months.owner.query(`update messages set recipient = $1 where created_at < '2026-06-01'`, [

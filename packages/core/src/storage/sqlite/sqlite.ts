@@ -26,6 +26,7 @@ const dialect: StoreDialect = {
   kept: (query) => query,
   alone: async () => {},
   hold: async () => {},
+  mayFold: async () => true,
   present: (at) => at,
   bucketOf: (text) => sql<number>`bucket_of(${text})`,
   messageContent: sql.raw(contentOf('messages.content')) as StoreDialect['messageContent'],

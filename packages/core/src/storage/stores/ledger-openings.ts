@@ -28,9 +28,10 @@ export interface Folded {
   removed: number
   /**
    * `more`: another step may fold more; `done`: nothing is left; `lots`: the open lots must first count the entries up to
-   * `lots_seq`; `invalid`: the signature of the opening is not valid, so that nothing may be built on it.
+   * `lots_seq`; `invalid`: the signature of the opening is not valid, so that nothing may be built on it; `moving`: a month is half
+   * detached or attached, so that it is unknown which messages and bulks exist.
    */
-  next: 'more' | 'done' | 'lots' | 'invalid'
+  next: 'more' | 'done' | 'lots' | 'invalid' | 'moving'
   lots_seq: number
 }
 
@@ -38,7 +39,11 @@ export interface Folded {
 const SIGNED_ROWS = 500
 
 /** The openings of ledgers. A fold changes no balance: an opening has the sums of the entries that it replaces. */
-export function ledgerOpeningStore(db: Db, tables: Tables, { hold }: Pick<StoreDialect, 'hold'>) {
+export function ledgerOpeningStore(
+  db: Db,
+  tables: Tables,
+  { hold, mayFold }: Pick<StoreDialect, 'hold' | 'mayFold'>,
+) {
   const { ledger_openings: openings, ledger_entries: entries, removed_history: removed } = tables
   const { credit_lots: lots, credit_marks: marks, messages, bulks } = tables
 
@@ -105,8 +110,9 @@ export function ledgerOpeningStore(db: Db, tables: Tables, { hold }: Pick<StoreD
       async fold(workspaceId: string, step: FoldStep): Promise<Folded> {
         // The name of the sums by day: they are made again from an opening and the entries after it.
         await hold(db, `credit sums ${workspaceId}`)
-        const standing = await of(workspaceId)
         const done: Folded = { removed: 0, next: 'done', lots_seq: 0 }
+        if (!(await mayFold(db))) return { ...done, next: 'moving' }
+        const standing = await of(workspaceId)
         if (standing && !isSigned(step.key, standing)) return { ...done, next: 'invalid' }
         const opening = standing ?? newOpening(workspaceId, step.id, startOfChain(workspaceId))
         const { summed, counted } = await bounds(workspaceId)

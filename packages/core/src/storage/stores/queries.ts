@@ -17,6 +17,11 @@ export interface StoreDialect {
   alone(db: Db, table: Tables[keyof Tables]): Promise<void>
   /** Waits for other transactions that hold this name, and holds it until the transaction ends; a no-op with a single writer. */
   hold(db: Db, name: string): Promise<void>
+  /**
+   * Whether ledger entries may be folded now: no month is half detached or attached, because its messages or bulks would seem removed. A
+   * month begins no such step until the transaction ends. Always true where the engine has no months.
+   */
+  mayFold(db: Db): Promise<boolean>
   /** The current time for due times of deliveries: `at`, or on PostgreSQL the database's clock. */
   present(at: Date): SQL<Date> | Date
   /** The first 16 bits of the SHA-256 of a text in UTF-8, as a number; the same on both engines. */

@@ -11,7 +11,7 @@ import { inTransaction, openReads, openWrites } from '../../stores/stores.ts'
 import { IS_WRITABLE } from './connection.ts'
 import { parsers } from './database.ts'
 import { withoutData } from './failure.ts'
-import { enterSchema } from './partitions/detached.ts'
+import { enterSchema, FOLDS, IS_MOVING } from './partitions/detached.ts'
 import type { Replicas } from './replicas.ts'
 import { type Bounds, eachAlone, type Pool, type Run, worker } from './transaction.ts'
 
@@ -41,6 +41,13 @@ function dialectFor(clock: Clock): StoreDialect {
     },
     async hold(db, name) {
       await db.execute(sql`select pg_advisory_xact_lock(${HELD_NAMES}, hashtext(${name}))`)
+    },
+    async mayFold(db) {
+      await db.execute(sql.raw(`select pg_advisory_xact_lock_shared(${FOLDS})`))
+      const [row] = await db
+        .select({ is_moving: sql<boolean>`${sql.raw(IS_MOVING)}` })
+        .from(sql.raw('(values (1)) one'))
+      return row?.is_moving === false
     },
     present: (at) =>
       clock.now(at) ? at : sql<Date>`date_trunc('milliseconds', statement_timestamp())`,

@@ -9,6 +9,7 @@ import {
   columnsOf,
   type DetachedMonth,
   detachedMonths,
+  holdFolds,
   moveRows,
   noteStep,
   schemaOf,
@@ -241,6 +242,7 @@ async function makeSchema(
       await run(`grant usage on schema ${schema} to ${role}`)
       await run(`grant select, insert, update, delete on all tables in schema ${schema} to ${role}`)
     }
+    await holdFolds(run)
     await noteStep(run, made, 'bulks')
     return made
   })

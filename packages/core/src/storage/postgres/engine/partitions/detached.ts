@@ -72,6 +72,18 @@ export async function detachedMonths(run: Run): Promise<DetachedMonth[]> {
   return months.sort((a, b) => a.until.getTime() - b.until.getTime())
 }
 
+/** SQL: whether a month is not in the histories, and not completely out of them. */
+export const IS_MOVING = `exists (select from pg_namespace where starts_with(nspname, '${PREFIX}')
+  and obj_description(oid, 'pg_namespace')::json ->> 'step' <> 'detached')`
+
+/** SQL: the key of the advisory lock that folds of ledger entries share. */
+export const FOLDS = `hashtextextended('folds of ledger entries', 0)`
+
+/** Waits for the folds that began; until the end of the transaction no other one begins, and then they see its changes. */
+export async function holdFolds(run: Run): Promise<void> {
+  await run(`select pg_advisory_xact_lock(${FOLDS})`)
+}
+
 /** Notes how far the month is, in the transaction of the change. */
 export async function noteStep(run: Run, month: DetachedMonth, step: DetachedStep): Promise<void> {
   const { schema, ...rest } = month

@@ -21,6 +21,7 @@ import {
   columnsOf,
   type DetachedMonth,
   detachedMonths,
+  holdFolds,
   MOVED_TABLES,
   moveRows,
   noteStep,
@@ -47,10 +48,14 @@ export async function attachMonth(
   if (month.step === 'rest') await detachMonth(pool, { ...options, name })
   if (month.step !== 'bulks' && month.step !== 'returning') {
     tell('check')
+    const folded = await foldsOf(run, month)
     await assertBooks(run, month)
     tell('later')
     await change(pool, options, async (run) => {
       await holdSchema(run, month)
+      // From here on nothing is folded until the end.
+      await holdFolds(run)
+      if ((await foldsOf(run, month)) !== folded) throw foldedNow(month)
       await noteStep(run, month, 'attaching')
     })
     while (await moveLater(pool, month)) tell('later')
@@ -147,6 +152,21 @@ async function assertBooks(run: Run, month: DetachedMonth): Promise<void> {
   )
   if (rows[0]?.is_so) throw differs('a bulk does not agree with the ledger')
 }
+
+/** How far the ledgers of the workspaces with messages of the month are folded. */
+async function foldsOf(run: Run, { schema }: DetachedMonth): Promise<string> {
+  const { rows } = await run(
+    `select coalesce(md5(string_agg(workspace_id || ' ' || seq, ',' order by workspace_id)), '') as folds
+     from ledger_openings where workspace_id in (select workspace_id from ${schema}.${BOOKED})`,
+  )
+  return rows[0]?.folds
+}
+
+const foldedNow = (month: DetachedMonth) =>
+  new MonthRefusal(
+    'not_ready',
+    `${shownMonth(month)} cannot be attached now: a server folds old ledger entries (SVC_LEDGER_DAYS): run the command again`,
+  )
 
 /** Erasures in the schema end before, or do not begin. */
 async function holdSchema(run: Run, { schema }: DetachedMonth): Promise<void> {
