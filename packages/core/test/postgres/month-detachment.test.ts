@@ -183,7 +183,9 @@ describe('the detachment of a month', () => {
     await send()
     await assertSound()
 
-    expect(await attach('first')).toEqual({ month: 'first', messages: 16 })
+    for (const dry_run of [true, false]) {
+      expect(await attach('first', { dry_run })).toEqual({ month: 'first', messages: 16 })
+    }
     expect(await inspectDetached(months.database.url)).toEqual([])
     expect((await namesOf()).slice(0, 2)).toEqual(['first', '2026_07'])
     expect(await listed(one)).toEqual(all)
@@ -297,10 +299,12 @@ describe('the detachment of a month', () => {
     await detach()
     const without = await everything()
     const refused = async (text: string) => {
-      await expect(attach('first')).rejects.toMatchObject({
-        code: 'changed',
-        message: expect.stringContaining(text),
-      })
+      for (const dry_run of [true, false]) {
+        await expect(attach('first', { dry_run })).rejects.toMatchObject({
+          code: 'changed',
+          message: expect.stringContaining(text),
+        })
+      }
       expect(await everything()).toEqual(without)
     }
     const note = async (change: (note: Record<string, unknown>) => void) => {

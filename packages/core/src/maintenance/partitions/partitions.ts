@@ -135,11 +135,9 @@ export function attachPartitions(
       '../../storage/postgres/engine/partitions/reattach.ts'
     )
     const name = month.replace('-', '_')
-    const { schema } = await attachable(pool, name)
-    const messages = await messagesIn(pool, schema)
+    if (dry_run) return { month, messages: await attachable(pool, name) }
     const quiet_since = new Date(options.now.getTime() - QUIET_MS)
-    if (!dry_run) await attachMonth(pool, { ...options, name, quiet_since, write })
-    return { month, messages }
+    return { month, messages: await attachMonth(pool, { ...options, name, quiet_since, write }) }
   })
 }
 

@@ -35,18 +35,18 @@ import { BOUND, countUpTo, idOf, PARTITIONED, partitionsOf, within } from './sta
 /**
  * Brings the newest detached month back into the histories and the totals. Servers run meanwhile; only one short transaction makes
  * them wait. Its messages are compared with the ledger before. Positions in the log of events do not come back. A stopped call
- * leaves a complete database, and the next call continues.
+ * leaves a complete database, and the next call continues. Returns the number of its messages.
  * @throws MonthRefusal when the month cannot be attached.
  */
 export async function attachMonth(
   pool: Pool,
   { name, ...options }: DetachOptions & { name: string },
-): Promise<void> {
+): Promise<number> {
   const run = alone(pool)
   const tell = (step: DetachStep['step']) => options.onStep?.({ step, month: shownMonth({ name }) })
-  const month = await attachable(pool, name)
+  const month = await returnable(run, name)
   if (month.step === 'rest') await detachMonth(pool, { ...options, name })
-  if (month.step !== 'bulks' && month.step !== 'returning') {
+  if (isOut(month)) {
     tell('check')
     const folded = await foldsOf(run, month)
     await assertBooks(run, month)
@@ -68,11 +68,13 @@ export async function attachMonth(
   }
   await bringRest(pool, month, options, () => tell('rest'))
   tell('rest')
+  const messages = await messagesOf(run, month)
   await change(pool, options, async (run) => {
     // The bulks came back after the messages.
     await putMarksBack(run, month, `kind in ('bulk_rejections', 'bulk_contents')`)
     await run(`drop schema ${month.schema} cascade`)
   })
+  return messages
 }
 
 /**
@@ -87,14 +89,29 @@ async function putMarksBack(run: Run, { from }: DetachedMonth, where: string): P
   )
 }
 
-/** The month, if it can be attached. @throws MonthRefusal */
-export async function attachable(pool: Pool, name: string): Promise<DetachedMonth> {
+/** The number of messages of the month. @throws MonthRefusal when it cannot be attached. */
+export async function attachable(pool: Pool, name: string): Promise<number> {
   const run = alone(pool)
+  const month = await returnable(run, name)
+  if (isOut(month)) await assertBooks(run, month)
+  return messagesOf(run, month)
+}
+
+async function messagesOf(run: Run, month: DetachedMonth): Promise<number> {
+  const booked = await bookedRows(run, month)
+  return booked.reduce((sum, one) => sum + one.messages, 0)
+}
+
+/** Whether the messages of the month are not in the histories. */
+const isOut = ({ step }: DetachedMonth) => step !== 'bulks' && step !== 'returning'
+
+/** The month, if nothing is in its place. @throws MonthRefusal */
+async function returnable(run: Run, name: string): Promise<DetachedMonth> {
   const detached = await detachedMonths(run)
   const month = detached.find((one) => one.name === name)
   if (!month) throw new MonthRefusal('not_found', `${shownMonth({ name })} is not detached`)
   // What was interrupted comes first, in either direction.
-  if (month.step === 'bulks' || month.step === 'returning') return month
+  if (!isOut(month)) return month
   const later = detached.at(-1)
   if (later && later.name !== name) {
     const text = `attach ${shownMonth(later)} first: the newest detached month is the next one`
