@@ -628,6 +628,46 @@ describe('the detachment of a month', () => {
     expect(rows).toEqual([{ kept: 0 }])
   }, 120_000)
 
+  it('goes on with retention in a month that was half moved when its marks passed it', async () => {
+    await months.twoWorkspaces()
+    bench.clock.set(new Date('2026-08-20T10:00Z'))
+    await killedAt('rest', (onStep) => detach({ onStep }))
+    const { detachedMonths: _, ...older } = bench.storage
+    await createRetention({ storage: older, runtime: bench.clock, days: 30 }).apply(going)
+    await detach()
+    await createRetention({ storage: bench.storage, runtime: bench.clock, days: 30 }).apply(going)
+    const { rows } = await months.owner.query(
+      'select count(*)::int as kept from svc_detached_first.messages where erased_at is null',
+    )
+    expect(rows).toEqual([{ kept: 0 }])
+  }, 120_000)
+
+  it('erases what comes back of a workspace without messages in the month', async () => {
+    await months.twoWorkspaces()
+    const three = await bench.workspace()
+    for (const since of ['2026-05-01', '2026-07-01']) {
+      await months.owner.query(
+        `insert into events (workspace_id, id, event, body, created_at)
+         select $1, overlay(id placing 'f' from length(id)), event,
+           regexp_replace(body, '"recipient":"[^"]*"', '"recipient":"${ASHA}"'), created_at
+         from events where body like '%"recipient"%' and created_at >= $2 order by id limit 1`,
+        [three, since],
+      )
+    }
+    const naming = async () =>
+      (await months.owner.query('select from events where strpos(body, $1) > 0', [ASHA])).rowCount
+    expect(await naming()).toBe(2)
+    bench.clock.set(new Date('2026-08-20T10:00Z'))
+    await detach()
+    const { detachedMonths: _, ...older } = bench.storage
+    await createRetention({ storage: older, runtime: bench.clock, days: 15 }).apply(going)
+    expect(await naming()).toBe(0)
+    await attach('first')
+    expect(await naming()).toBe(1)
+    await createRetention({ storage: bench.storage, runtime: bench.clock, days: 15 }).apply(going)
+    expect(await naming()).toBe(0)
+  }, 120_000)
+
   it('fails no send meanwhile', async () => {
     const [one] = await fullMonths(100_000)
     let isMoving = true

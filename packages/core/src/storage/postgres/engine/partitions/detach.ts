@@ -230,6 +230,8 @@ async function makeSchema(
     for (const table of COMPANIONS) {
       await run(`create table ${schema}.${table} (like ${table} including all)`)
     }
+    // Before any row leaves: later marks may have passed rows that are not erased.
+    await run(`insert into ${schema}.retention_marks select * from retention_marks`)
     await run(
       `create table ${schema}.${BOOKED} (workspace_id text primary key, last_id text not null, messages bigint not null,
          charged bigint not null, refunded bigint not null)`,
@@ -323,10 +325,6 @@ async function moveRest(
       ...{ from: 'message_counts', to: `${schema}.message_counts`, values },
       where: `c.workspace_id = $1 and c.unit in ('day', 'hour') and ${timeOf(month)}`,
     })
-    await run(
-      `insert into ${schema}.retention_marks select * from retention_marks where workspace_id = $1 on conflict do nothing`,
-      values,
-    )
     const parts = {
       ...{ from: 'message_parts', to: `${schema}.message_parts`, values },
       where: some('message_parts', mine('message_id'), STEP_ROWS),

@@ -78,10 +78,10 @@ export async function attachMonth(
 }
 
 /**
- * Retention goes through the rows of these workspaces again: what it has not erased yet would be behind its marks. The lock keeps a step of
+ * Retention goes through the rows of the month again: what it has not erased yet would be behind its marks. The lock keeps a step of
  * retention from setting a mark that it read before.
  */
-async function putMarksBack(run: Run, { from }: DetachedMonth, where: string): Promise<void> {
+async function putMarksBack(run: Run, { from }: DetachedMonth, where = 'true'): Promise<void> {
   await run('lock table retention_marks in access exclusive mode')
   const first = from ? idOf(from) : `''`
   await run(
@@ -226,7 +226,7 @@ async function bringIn(pool: Pool, month: DetachedMonth, options: DetachOptions)
   const { schema, name } = month
   await change(pool, options, async (run) => {
     await holdSchema(run, month)
-    await putMarksBack(run, month, `workspace_id in (select workspace_id from ${schema}.${BOOKED})`)
+    await putMarksBack(run, month)
     await lockAll(run)
     await assertRoom(run, month)
     const { rows } = await run(
