@@ -203,7 +203,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   retention: ({ storage, clock }) => {
     const now = () => new Date(clock.now().getTime() + 2 * RETENTION_DAYS_MIN * DAY_MS)
-    return createRetention({ storage, runtime: { now }, days: RETENTION_DAYS_MIN }).apply(
+    return createRetention({ storage, runtime: { ...clock, now }, days: RETENTION_DAYS_MIN }).apply(
       () => false,
     )
   },

@@ -87,6 +87,8 @@ async function eraseRecipient(
       .finally(() => bars.end())
     if (output.isJson()) output.document({ address, ...done })
     else output.line(`Erased. Canceled and refunded: ${done.queued}.`)
+    const [month] = done.months_not_searched
+    if (month !== undefined) throw new Failure('incomplete', notSearched(month))
     if (done.under_way > 0) {
       throw new Failure(
         'incomplete',
@@ -113,12 +115,23 @@ function show(output: Context['output'], found: ErasureReport, forgetsSuppressio
   for (const other of found.other_addresses) {
     output.note(`Its contact also has ${printable(other)}: erase that address too if necessary.`)
   }
+  for (const month of found.months_not_searched) output.note(`${notSearched(month)}.`)
 }
 
+const notSearched = (month: string) =>
+  `the detached month ${month} cannot be erased, because a migration changed the tables since: erase its rows with SQL, or drop its schema (svc partitions status names it)`
+
 function isNothing(
-  { suppressions, workspaces: _, other_addresses: __, ...counts }: ErasureReport,
+  {
+    suppressions,
+    workspaces: _,
+    other_addresses: __,
+    months_not_searched,
+    ...counts
+  }: ErasureReport,
   forgetsSuppressions: boolean,
 ): boolean {
+  if (months_not_searched.length > 0) return false
   const all = [...Object.values(counts), forgetsSuppressions ? suppressions : 0]
   return all.every((count) => count === 0)
 }

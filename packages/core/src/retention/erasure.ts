@@ -12,7 +12,7 @@ import {
 } from '../rules/recipients.ts'
 
 import type { Runtime } from '../runtime/runtime.ts'
-import { MONTHS_LOCK, type Reads, type Storage } from '../storage/ports/storage.ts'
+import { MONTHS_LOCK, MonthMisfit, type Reads, type Storage } from '../storage/ports/storage.ts'
 import type { IdWindow, SearchedTable } from '../storage/ports/stores.ts'
 import { erasedBody, namesOf, read as readBody } from '../webhooks/erased-body.ts'
 
@@ -41,6 +41,8 @@ export interface ErasureReport {
   suppressions: number
   /** Other addresses of the same contacts, which need an erasure of their own. */
   other_addresses: string[]
+  /** Detached months that were not searched completely, because a migration changed the tables since. All else was searched. */
+  months_not_searched: string[]
 }
 
 /** The scope of an erasure. */
@@ -101,15 +103,16 @@ export function createRecipients({
     const ids = workspace_id === undefined ? await workspaceIds(storage) : [workspace_id]
     const report = emptyReport()
     const places = await placesOf(storage)
+    const notSearched = new Set<string>()
     if (workspace_id === undefined && changes) {
       await storage.write(({ erasure }) => erasure.removeParts(recipient))
     }
     for (const [done, id] of ids.entries()) {
-      const search = { storage, places, runtime, workspaceId: id, recipient, changes }
+      const search = { storage, places, notSearched, runtime, workspaceId: id, recipient, changes }
       add(report, await searchWorkspace(search))
       onProgress({ done: done + 1, total: ids.length })
     }
-    return report
+    return { ...report, months_not_searched: [...notSearched] }
   }
   return {
     look: (address, options = {}) => through(address, options, null),
@@ -157,25 +160,32 @@ interface Search {
   storage: Storage
   /** The histories, and the months that are detached from them. */
   places: readonly Place[]
+  /** The months that were not searched completely; searches add to them. */
+  notSearched: Set<string>
   runtime: Pick<Runtime, 'now'>
   workspaceId: string
   recipient: Recipient
   changes: Changes | null
 }
 
-type Found = Omit<ErasureReport, 'workspaces'>
+type Found = Omit<ErasureReport, 'workspaces' | 'months_not_searched'>
 
 /** Where messages, events and bulks are. */
 interface Place extends Pick<Storage, 'write'> {
+  /** The detached month; null for the histories. */
+  month: string | null
   read<T>(work: (erasure: Reads['erasure']) => Promise<T>): Promise<T>
 }
 
 async function placesOf({ read, write, detachedMonths }: Storage): Promise<Place[]> {
   const months = (await detachedMonths?.()) ?? []
   return [
-    { read: (work) => work(read.erasure), write },
+    { month: null, read: (work) => work(read.erasure), write },
     ...months.map(
-      ({ write }): Place => ({ read: (work) => write((stores) => work(stores.erasure)), write }),
+      ({ month, write }): Place => ({
+        ...{ month, write },
+        read: (work) => write((stores) => work(stores.erasure)),
+      }),
     ),
   ]
 }
@@ -183,7 +193,7 @@ async function placesOf({ read, write, detachedMonths }: Storage): Promise<Place
 /** Searches for all names of the recipient. The conversations are last, because they know the names after an interruption. */
 async function searchWorkspace(search: Search): Promise<Found> {
   const others = await otherNames(search)
-  const { workspaces: _, ...found } = emptyReport()
+  const { workspaces: _, months_not_searched: __, ...found } = emptyReport()
   for (const address of [search.recipient.address, ...others]) {
     const recipient = { ...search.recipient, address }
     addTo(found, await searchFor({ ...search, recipient }))
@@ -223,14 +233,14 @@ async function searchMessages(
 ): Promise<Pick<Found, 'messages' | 'queued' | 'under_way'>> {
   const { storage, runtime, workspaceId, recipient, changes } = search
   const found = { messages: 0, queued: 0, under_way: 0 }
-  for await (const { place, window } of windowsIn(search, 'messages')) {
+  await eachWindow(search, 'messages', async (place, window) => {
     const rows = await place.read((erasure) => erasure.messagesTo(workspaceId, recipient, window))
     const theirs = rows.filter((row) => addressesOf(row).some((one) => isTo(recipient, one)))
     const waiting = theirs.filter(({ is_queued }) => is_queued).map(({ id }) => id)
     if (!changes) {
       found.queued += waiting.length
       found.messages += theirs.length - waiting.length
-      continue
+      return
     }
     for (const message_ids of stepsOf(waiting)) {
       const at = runtime.now()
@@ -244,38 +254,36 @@ async function searchMessages(
       found.messages += done.length
       found.under_way += step.length - done.length
     }
-  }
+  })
   return found
 }
 
 async function searchReceived(search: Search): Promise<number> {
   const { storage, places, workspaceId, recipient, changes } = search
   let found = 0
-  for await (const { window } of windowsIn(
-    { ...search, places: places.slice(0, 1) },
-    'received_messages',
-  )) {
+  const histories = { ...search, places: places.slice(0, 1) }
+  await eachWindow(histories, 'received_messages', async (_, window) => {
     const rows = await storage.read.erasure.receivedFrom(workspaceId, recipient, window)
     const ids = rows.filter(({ sender }) => isTo(recipient, sender)).map(({ id }) => id)
     found += ids.length
-    if (!changes) continue
+    if (!changes) return
     for (const step of stepsOf(ids)) {
       await storage.write(({ erasure }) => erasure.removeReceived(workspaceId, step))
     }
-  }
+  })
   return found
 }
 
 async function searchEvents(search: Search): Promise<number> {
   const { workspaceId, recipient, changes } = search
   let found = 0
-  for await (const { place, window } of windowsIn(search, 'events')) {
+  await eachWindow(search, 'events', async (place, window) => {
     const rows = await place.read((erasure) => erasure.eventsNaming(workspaceId, recipient, window))
     const about = rows.filter(({ body }) =>
       namesOf(readBody(body)).some((name) => isTo(recipient, name)),
     )
     found += about.length
-    if (!changes) continue
+    if (!changes) return
     for (const step of stepsOf(about)) {
       const erased = step.map(({ id, body }) => ({ id, body: erasedBody(body) ?? body }))
       const messageIds = step.flatMap(({ message_id }) => message_id ?? [])
@@ -286,7 +294,7 @@ async function searchEvents(search: Search): Promise<number> {
         await erasure.forgetResponsesTo(workspaceId, ofNone)
       })
     }
-  }
+  })
   return found
 }
 
@@ -312,15 +320,15 @@ async function searchAnswers(search: Search): Promise<number> {
 async function searchRejections(search: Search): Promise<number> {
   const { workspaceId, recipient, changes } = search
   let found = 0
-  for await (const { place, window } of windowsIn(search, 'bulk_rejections')) {
+  await eachWindow(search, 'bulk_rejections', async (place, window) => {
     const rows = await place.read((erasure) => erasure.rejections(workspaceId, window))
     const theirs = rows.filter((row) => isAbout(recipient, row.recipient))
     found += theirs.length
-    if (!changes) continue
+    if (!changes) return
     for (const step of stepsOf(theirs)) {
       await place.write(({ erasure }) => erasure.eraseRejections(workspaceId, step))
     }
-  }
+  })
   return found
 }
 
@@ -389,18 +397,24 @@ async function searchContacts(
   return { contacts: found.length, other_addresses: others }
 }
 
-/** The id ranges of a table in a workspace, from the oldest row on, in each place. */
-async function* windowsIn(
-  { places, workspaceId }: Pick<Search, 'places' | 'workspaceId'>,
+/** Calls `work` for the id ranges of a table in a workspace, from the oldest row on, in each place where the tables fit. */
+async function eachWindow(
+  { places, notSearched, workspaceId }: Pick<Search, 'places' | 'notSearched' | 'workspaceId'>,
   table: SearchedTable,
-): AsyncGenerator<{ place: Place; window: IdWindow }> {
+  work: (place: Place, window: IdWindow) => Promise<void>,
+): Promise<void> {
   for (const place of places) {
-    for (let after_id = ''; ; ) {
-      const next = { after_id, rows: WINDOW_ROWS }
-      const last_id = await place.read((erasure) => erasure.windowEnd(workspaceId, table, next))
-      if (last_id === null) break
-      yield { place, window: { after_id, last_id } }
-      after_id = last_id
+    try {
+      for (let after_id = ''; ; ) {
+        const next = { after_id, rows: WINDOW_ROWS }
+        const last_id = await place.read((erasure) => erasure.windowEnd(workspaceId, table, next))
+        if (last_id === null) break
+        await work(place, { after_id, last_id })
+        after_id = last_id
+      }
+    } catch (error) {
+      if (place.month === null || !(error instanceof MonthMisfit)) throw error
+      notSearched.add(place.month)
     }
   }
 }
@@ -442,6 +456,7 @@ function emptyReport(): ErasureReport {
     rejections: 0,
     suppressions: 0,
     other_addresses: [],
+    months_not_searched: [],
   }
 }
 

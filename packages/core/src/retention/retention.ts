@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { idFloor, type Runtime } from '../runtime/runtime.ts'
-import type { Reads, Storage, Writes } from '../storage/ports/storage.ts'
+import { MonthMisfit, type Reads, type Storage, type Writes } from '../storage/ports/storage.ts'
 import type { RetentionKind } from '../storage/ports/stores.ts'
 import { erasedBody } from '../webhooks/erased-body.ts'
 
@@ -45,7 +45,7 @@ const WORKSPACES = 100
 /**
  * Erases recipients and content from messages and events that are older than `days`, and removes received messages and
  * rejected recipients and contents of bulks of that age, oldest first. The ledger does not change. Messages that have not ended are skipped, and are visited again
- * after `LATE_MS`, when they must have ended.
+ * after `LATE_MS`, when they must have ended. A detached month whose tables do not fit any more is skipped, and the log names it.
  * @throws RangeError unless `days` is a whole number from `RETENTION_DAYS_MIN` to `RETENTION_DAYS_MAX`.
  */
 export function createRetention({
@@ -54,7 +54,7 @@ export function createRetention({
   days,
 }: {
   storage: Storage
-  runtime: Pick<Runtime, 'now'>
+  runtime: Pick<Runtime, 'now' | 'log'>
   days: number
 }): Retention {
   assertDays('retention_days', days)
@@ -69,20 +69,33 @@ export function createRetention({
       const mayContinue = () => !isStopping() && steps < STEPS_MAX
       const times: Times = { now, over: new Date(now.getTime() - days * DAY_MS) }
       const latest_mark = idFloor(new Date(now.getTime() - RETENTION_DAYS_MIN * DAY_MS))
-      for (const { kinds, due, write } of await placesOf(storage)) {
-        for (const kind of kinds) {
-          const step = STEPS[kind]
-          const before_id = idFloor(new Date(times.over.getTime() - (LATE[kind] ?? 0)))
-          const of = (stores: Writes, workspaceId: string) =>
-            walk(stores, { workspaceId, kind, before_id, latest_mark, times, step })
-          for await (const workspaceId of dueWorkspaces(due, kind, { before_id, latest_mark })) {
-            let isLeft = true
-            while (isLeft && mayContinue()) {
-              steps += 1
-              isLeft = await write((stores) => of(stores, workspaceId))
-              await pause(PAUSE_MS)
-            }
-            if (!mayContinue()) return
+      /** Walks through the rows of one kind in one place; returns whether the next walk may follow. */
+      const walkAll = async ({ due, write }: Place, kind: RetentionKind): Promise<boolean> => {
+        const step = STEPS[kind]
+        const before_id = idFloor(new Date(times.over.getTime() - (LATE[kind] ?? 0)))
+        const of = (stores: Writes, workspaceId: string) =>
+          walk(stores, { workspaceId, kind, before_id, latest_mark, times, step })
+        for await (const workspaceId of dueWorkspaces(due, kind, { before_id, latest_mark })) {
+          let isLeft = true
+          while (isLeft && mayContinue()) {
+            steps += 1
+            isLeft = await write((stores) => of(stores, workspaceId))
+            await pause(PAUSE_MS)
+          }
+          if (!mayContinue()) return false
+        }
+        return true
+      }
+      for (const place of await placesOf(storage)) {
+        for (const kind of place.kinds) {
+          try {
+            if (!(await walkAll(place, kind))) return
+          } catch (error) {
+            if (place.month === null || !(error instanceof MonthMisfit)) throw error
+            runtime.log.error(
+              { err: error, month: place.month, kind },
+              'rows of a detached month stay as they are, because a migration changed its tables since',
+            )
           }
         }
       }
@@ -132,6 +145,8 @@ const STEPS: Record<RetentionKind, Step> = {
 
 /** Where rows to erase are: the histories, and months that are detached from them, with marks of their own. */
 interface Place extends Pick<Storage, 'write'> {
+  /** The detached month; null for the histories. */
+  month: string | null
   kinds: readonly RetentionKind[]
   due: Reads['retention']['due']
 }
@@ -140,9 +155,10 @@ async function placesOf({ read, write, detachedMonths }: Storage): Promise<Place
   const kinds = Object.keys(STEPS) as RetentionKind[]
   const months = (await detachedMonths?.()) ?? []
   return [
-    { kinds, write, due: read.retention.due },
+    { month: null, kinds, write, due: read.retention.due },
     ...months.map(
-      ({ write }): Place => ({
+      ({ month, write }): Place => ({
+        month,
         // Received messages are never detached.
         kinds: kinds.filter((kind) => kind !== 'received_messages'),
         write,

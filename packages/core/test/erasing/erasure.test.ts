@@ -27,6 +27,7 @@ const NOTHING = {
   rejections: 0,
   suppressions: 0,
   other_addresses: [],
+  months_not_searched: [],
 }
 
 describe.each(ENGINES)('erasing a recipient on %s', (_, engineOf) => {
@@ -128,6 +129,7 @@ describe.each(ENGINES)('erasing a recipient on %s', (_, engineOf) => {
       rejections: 0,
       suppressions: 2,
       other_addresses: ['asha@example.com'],
+      months_not_searched: [],
     })
     const balance = (await bench.account(first)).balance
     const done = await recipients().erase(ASHA, { forget_suppressions: true })

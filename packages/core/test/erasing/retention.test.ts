@@ -267,7 +267,11 @@ describe.each(ENGINES)('retention on %s', (_, engineOf) => {
     await bench.webhook(workspaceId)
     let ahead_days = 365
     const now = () => new Date(bench.clock.now().getTime() + ahead_days * DAY_MS)
-    const kept = createRetention({ storage: bench.storage, runtime: { now }, days: 30 })
+    const kept = createRetention({
+      storage: bench.storage,
+      runtime: { ...bench.clock, now },
+      days: 30,
+    })
     await steps.done(workspaceId, ASHA)
     await steps.received('', ASHA)
     await kept.apply(going)

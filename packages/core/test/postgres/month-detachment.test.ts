@@ -425,6 +425,46 @@ describe('the detachment of a month', () => {
     await assertSound()
   }, 120_000)
 
+  it('erases all else when a migration changed the tables of a detached month', async () => {
+    await fullMonths()
+    await months.owner.query(`update messages set recipient = $1`, [ASHA])
+    await months.owner.query(
+      `update events set body = regexp_replace(body, '"recipient":"[^"]*"', '"recipient":"' || $1 || '"')`,
+      [ASHA],
+    )
+    await detach()
+    await detach()
+    // As a later release that renamed a column.
+    await months.owner.query('alter table svc_detached_first.messages rename column recipients to people')
+    const named = { months_not_searched: ['first'] }
+    expect(await recipients().look(ASHA)).toMatchObject({ rejections: 1, ...named })
+    expect(await recipients().erase(ASHA)).toMatchObject({ rejections: 1, ...named })
+    expect(await tablesWith(ASHA)).toEqual(['svc_detached_first.messages'])
+
+    const errors: object[] = []
+    const log = { ...bench.clock.log, error: (fields: object) => void errors.push(fields) }
+    await months.owner.query(
+      `update svc_detached_2026_07.messages set erased_at = null, sender = 'S'`,
+    )
+    await createRetention({
+      storage: bench.storage,
+      runtime: { ...bench.clock, log },
+      days: 7,
+    }).apply(going)
+    expect(errors).toMatchObject([
+      { month: 'first', kind: 'messages' },
+      { month: 'first', kind: 'late_messages' },
+    ])
+    const { rows } = await months.owner.query(
+      'select count(*)::int as kept from svc_detached_2026_07.messages where erased_at is null',
+    )
+    expect(rows).toEqual([{ kept: 0 }])
+
+    await months.owner.query('alter table svc_detached_first.messages rename column people to recipients')
+    expect(await recipients().erase(ASHA)).toMatchObject({ messages: 16, months_not_searched: [] })
+    expect(await tablesWith(ASHA)).toEqual([])
+  }, 120_000)
+
   it.each(['erased', 'redacted'])(
     'brings nothing back of a message that is %s while its month is half moved',
     async (how) => {

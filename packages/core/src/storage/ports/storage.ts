@@ -238,9 +238,12 @@ export const READ_PLACES = {
 /** The name of the lock (`alone`) of what moves a month out of the histories or back, and of what must see all of its rows. */
 export const MONTHS_LOCK = 'months'
 
+/** A migration changed the tables of the histories after the detachment of a month, so a statement does not fit the tables of the month. */
+export class MonthMisfit extends Error {}
+
 /**
  * A month that an operator detached from the histories. The stores of `write` find the messages, events, deliveries and bulks of the month in
- * place of the histories, and all else as usual.
+ * place of the histories, and all else as usual; it rejects with `MonthMisfit` when a migration since then has changed their tables too much.
  */
 export interface MonthPlace extends Pick<Storage, 'write'> {
   /** `2027-01`, or `first` for the time before the first month. */

@@ -7,7 +7,7 @@ import type { Log, Runtime } from '../../runtime/runtime.ts'
 import type { Telemetry } from '../../runtime/telemetry.ts'
 import { createListeners, createWriteWatch, reportCommitted } from '../after-commit.ts'
 import type { Counter, HotVerbs } from '../ports/hot.ts'
-import type { Storage } from '../ports/storage.ts'
+import { MonthMisfit, type Storage } from '../ports/storage.ts'
 import {
   type Clock,
   type ClockKind,
@@ -19,7 +19,7 @@ import { openCold } from './engine/cold.ts'
 import { ANSWER_MAX_MS, alone, connect, REPLICA_SHARES } from './engine/connection.ts'
 
 import { type Database, databaseOn } from './engine/database.ts'
-import { isCommon, refusesWrites } from './engine/failure.ts'
+import { isCommon, isMisfit, refusesWrites, textOf } from './engine/failure.ts'
 import { migrate } from './engine/migrate.ts'
 import { detachedMonths, shownMonth, unfinishedCommand } from './engine/partitions/detached.ts'
 import { dropPartitions, keepPartitions } from './engine/partitions/months.ts'
@@ -177,7 +177,10 @@ export async function openPostgres(
         return {
           month: shownMonth(month),
           unfinished: unfinishedCommand(month),
-          write: (work) => changes(() => writeHere(work)),
+          write: (work) =>
+            changes(() => writeHere(work)).catch((error) => {
+              throw isMisfit(error) ? new MonthMisfit(textOf(error), { cause: error }) : error
+            }),
         }
       })
     },

@@ -30,6 +30,11 @@ export function refusesWrites(error: unknown): boolean {
   return /^(53100|58...|XX00[12])$/.test(codeOf(error))
 }
 
+/** Whether a statement does not fit the tables: a table or a column is missing, or a column has another type. */
+export function isMisfit(error: unknown): boolean {
+  return /^(42703|42P01|42804|42883|42P10)$/.test(codeOf(error))
+}
+
 /** Whether the connection is lost. */
 export function isGone(error: unknown): boolean {
   return GONE.test(codeOf(error)) || TERMINATED.test(textOf(causeOf(error)))
