@@ -100,6 +100,21 @@ test('detach takes the oldest month, status and export name it, and attach bring
     expect((await svc(['partitions', 'status'], there)).stdout).toMatch(
       /^first is detached: 0 messages, \d\.\d MB in the schema svc_detached_first$/m,
     )
+    const owner = await old.connect()
+    const statusAt = async (step: string) => {
+      await owner.query(
+        `do $$ begin execute format('comment on schema svc_detached_first is %L', regexp_replace(
+           obj_description('svc_detached_first'::regnamespace, 'pg_namespace'), '"step":"[a-z]+"', '"step":"${step}"')); end $$`,
+      )
+      return (await svc(['partitions', 'status'], there)).stdout
+    }
+    expect(await statusAt('bulks')).toMatch(
+      /^the detachment of first runs now or was interrupted: run svc partitions detach first to continue it; \d\.\d MB in the schema svc_detached_first$/m,
+    )
+    expect(await statusAt('returning')).toMatch(
+      /^the attachment of first runs now or was interrupted: run svc partitions attach first /m,
+    )
+    await statusAt('detached')
     expect((await svc(['export', 'all.jsonl.gz'], there)).stderr).toContain(
       'first is detached and not exported: run svc partitions attach first first.\n',
     )

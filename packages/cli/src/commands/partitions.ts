@@ -175,10 +175,13 @@ async function status({ io, output }: Context, { database }: PartitionsOptions):
 }
 
 function detachedText({ month, schema, step, messages, bytes }: DetachedPartitions): string {
+  const size = `${(bytes / 1e6).toFixed(1)} MB in the schema ${schema}`
+  if (step === 'detached') {
+    return `${month} is detached: ${messages.toLocaleString('en')} messages, ${size}`
+  }
   const isBack = step === 'attaching' || step === 'returning'
-  const begun = isBack ? 'attach' : 'detach'
-  const state = step === 'detached' ? '' : `; not complete: run svc partitions ${begun} ${month}`
-  return `${month} is detached: ${messages.toLocaleString('en')} messages, ${(bytes / 1e6).toFixed(1)} MB in the schema ${schema}${state}`
+  const [noun, command] = isBack ? ['attachment', 'attach'] : ['detachment', 'detach']
+  return `the ${noun} of ${month} runs now or was interrupted: run svc partitions ${command} ${month} to continue it; ${size}`
 }
 
 function cellsOf({ from, until, rows, bytes }: Partition): string[] {

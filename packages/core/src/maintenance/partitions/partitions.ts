@@ -174,10 +174,7 @@ function onMonths<T>(
       }),
     ])
     if (result) return result[0] as T
-    throw refusal(
-      'in_use',
-      'a recipient is erased, or another month is detached or attached, just now',
-    )
+    throw refusal('in_use', 'another process erases a recipient, or detaches or attaches a month')
   })
 }
 
