@@ -435,7 +435,9 @@ describe('the detachment of a month', () => {
     await detach()
     await detach()
     // As a later release that renamed a column.
-    await months.owner.query('alter table svc_detached_first.messages rename column recipients to people')
+    await months.owner.query(
+      'alter table svc_detached_first.messages rename column recipients to people',
+    )
     const named = { months_not_searched: ['first'] }
     expect(await recipients().look(ASHA)).toMatchObject({ rejections: 1, ...named })
     expect(await recipients().erase(ASHA)).toMatchObject({ rejections: 1, ...named })
@@ -460,7 +462,9 @@ describe('the detachment of a month', () => {
     )
     expect(rows).toEqual([{ kept: 0 }])
 
-    await months.owner.query('alter table svc_detached_first.messages rename column people to recipients')
+    await months.owner.query(
+      'alter table svc_detached_first.messages rename column people to recipients',
+    )
     expect(await recipients().erase(ASHA)).toMatchObject({ messages: 16, months_not_searched: [] })
     expect(await tablesWith(ASHA)).toEqual([])
   }, 120_000)
@@ -603,7 +607,7 @@ describe('the detachment of a month', () => {
     await months.twoWorkspaces()
     bench.clock.set(new Date('2026-10-20T10:00Z'))
     const remove = () =>
-      createHistoryRetention({ storage: bench.storage, runtime: bench.clock, days: 100 }).apply(
+      createHistoryRetention({ storage: bench.storage, runtime: bench.clock, days: 108 }).apply(
         going,
       )
     const reader = await months.database.connect()
@@ -625,7 +629,7 @@ describe('the detachment of a month', () => {
     await assertSound()
   }, 120_000)
 
-  it('gives the bulks back when a server removed the month meanwhile', async () => {
+  it('ends a detachment when a server removed the month meanwhile', async () => {
     const [one] = await fullMonths()
     await killedAt('check', (onStep) => detach({ onStep }), 2)
     // As a server that looked for the schema before it was made.
@@ -641,7 +645,7 @@ describe('the detachment of a month', () => {
       await expect(detach({ dry_run })).rejects.toMatchObject({
         code: 'interrupted',
         message:
-          'a server removed the old history of first while it was detached: run svc partitions attach first, which gives its bulks back',
+          'a server removed the old history of first while it was detached: run svc partitions attach first, which ends the detachment',
       })
     }
     await attach('first')

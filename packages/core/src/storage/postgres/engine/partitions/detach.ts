@@ -108,13 +108,13 @@ const GONE = 'a server removed it'
 const partsGone = ({ name }: Month) =>
   `select from unnest(array[${TABLES.map((table) => `'${table}_${name}'`).join(', ')}]) t(name) where to_regclass(name) is null`
 
-/** @throws MonthRefusal when a server removed the month, or a part of it, after its detachment began: its bulks can only come back. */
+/** @throws MonthRefusal when a server removed the month, or a part of it, after its detachment began. */
 async function assertHere(run: Run, month: Month): Promise<void> {
   const { rows } = await run(`select exists (${partsGone(month)}) as is_gone`)
   if (!rows[0]?.is_gone) return
   throw new MonthRefusal(
     'interrupted',
-    `a server removed the old history of ${shownMonth(month)} while it was detached: run svc partitions attach ${shownMonth(month)}, which gives its bulks back`,
+    `a server removed the old history of ${shownMonth(month)} while it was detached: run svc partitions attach ${shownMonth(month)}, which ends the detachment`,
   )
 }
 

@@ -66,7 +66,8 @@ export async function attachMonth(
     tell('months')
     await bringIn(pool, month, options)
   }
-  await bringRest(pool, month, options, () => tell('rest'))
+  // With the messages, their bulks left the books.
+  if (!(await isRemoved(run, month))) await bringRest(pool, month, options, () => tell('rest'))
   tell('rest')
   const messages = await messagesOf(run, month)
   await change(pool, options, async (run) => {
@@ -104,6 +105,13 @@ async function messagesOf(run: Run, month: DetachedMonth): Promise<number> {
 
 /** Whether the messages of the month are not in the histories. */
 const isOut = ({ step }: DetachedMonth) => step !== 'bulks' && step !== 'returning'
+
+/** Whether a server removed the messages of the month as old history, after their bulks had moved. */
+async function isRemoved(run: Run, { step, name }: DetachedMonth): Promise<boolean> {
+  if (step !== 'bulks') return false
+  const { rows } = await run(`select to_regclass('messages_${name}') is null as is_gone`)
+  return rows[0]?.is_gone
+}
 
 /** The month, if nothing is in its place. @throws MonthRefusal */
 async function returnable(run: Run, name: string): Promise<DetachedMonth> {
