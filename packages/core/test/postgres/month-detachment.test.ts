@@ -677,11 +677,11 @@ describe('the detachment of a month', () => {
     bench.clock.set(new Date('2026-08-20T10:00Z'))
     await killedAt('rest', (onStep) => detach({ onStep }))
     const { detachedMonths: _, ...older } = bench.storage
-    await createRetention({ storage: older, runtime: bench.clock, days: 30 }).apply(going)
+    await createRetention({ storage: older, runtime: bench.clock, days: 15 }).apply(going)
     await detach()
-    await createRetention({ storage: bench.storage, runtime: bench.clock, days: 30 }).apply(going)
+    await createRetention({ storage: bench.storage, runtime: bench.clock, days: 15 }).apply(going)
     const { rows } = await months.owner.query(
-      'select count(*)::int as kept from svc_detached_first.messages where erased_at is null',
+      `select count(*)::int as kept from svc_detached_first.events where body like '%"recipient":"+%'`,
     )
     expect(rows).toEqual([{ kept: 0 }])
   }, 120_000)
