@@ -40,7 +40,7 @@ if (!browser) {
 }
 
 const isShort = process.argv.includes('--short')
-const SHORT_MAX_MS = 180_000
+const SHORT_MAX_MS = 600_000
 if (isShort) {
   setTimeout(() => {
     console.error(`The short walk took more than ${SHORT_MAX_MS / 1000} s.`)
