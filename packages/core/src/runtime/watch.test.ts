@@ -47,7 +47,7 @@ it('looks once a second', async () => {
   expect([due, done]).toEqual([0, 3])
 })
 
-it('looks again after 50 ms while its work has more to do soon', async () => {
+it('looks again after 25 ms while its work has more to do soon', async () => {
   const doneAfter = async (ms: number) => {
     vi.advanceTimersByTime(ms)
     await new Promise(setImmediate)
@@ -56,7 +56,7 @@ it('looks again after 50 ms while its work has more to do soon', async () => {
   is_more_soon = true
   await watch.look()
   due = 1
-  expect(await doneAfter(49)).toBe(3)
+  expect(await doneAfter(24)).toBe(3)
   is_more_soon = false
   expect(await doneAfter(1)).toBe(4)
   due = 1
