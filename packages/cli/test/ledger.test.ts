@@ -93,6 +93,15 @@ test('verify --file follows the entries of exported files', async () => {
     code: 2,
     stderr: expect.stringContaining('none.jsonl does not exist'),
   })
+  expect(await svc([...argv, 'all.jsonl', 'data'], here)).toMatchObject({
+    code: 2,
+    stderr: 'svc: ./data is a folder: give its files\n',
+  })
+  writeFileSync(`${folder.path}/long.jsonl`, 'x'.repeat(2 ** 20 + 1))
+  expect(await svc([...argv, 'long.jsonl'], here)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('long.jsonl has a line of more than 1048576 bytes: export it'),
+  })
 })
 
 test('reads the database of --database, also to find the workspace', async () => {

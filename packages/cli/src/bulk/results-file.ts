@@ -1,6 +1,6 @@
-import { createReadStream } from 'node:fs'
 import { access, type FileHandle, open, rename, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { linesOf } from '../input/read-input.ts'
 import { misconfigured } from '../process/failure.ts'
 import { type AddressesSeen, createAddressesSeen } from './addresses-seen.ts'
 import { NOTHING, plus, type RowResult, type Totals, unitsOf } from './progress.ts'
@@ -106,9 +106,6 @@ async function syncFolder(path: string): Promise<void> {
   await folder?.close()
 }
 
-/** The size of the longest possible row when every character is escaped in JSON. */
-const LINE_MAX_BYTES = 1024 * 1024
-
 /** The state of a run. */
 export interface RunState {
   run: RunLine
@@ -144,7 +141,9 @@ export async function readResults(
   let number = 0
   let offset = 0
   const rows: Extract<ResultLine, { type: 'row' }>[] = []
-  for await (const { text, end } of linesOf(path)) {
+  for await (const { text, end, is_cut } of linesOf(path, () => damaged(path, null))) {
+    // A crash may have cut the last line.
+    if (is_cut) break
     number++
     offset = end
     const line = lineOf(text)
@@ -240,23 +239,6 @@ function after(state: RunState, line: Exclude<ResultLine, { type: 'row' }>): Run
     }),
     pending: null,
     bulk_id: line.bulk_id ?? state.bulk_id,
-  }
-}
-
-/** The complete lines of a file. A crash may have cut the last line; then it is left out. */
-async function* linesOf(path: string): AsyncGenerator<{ text: string; end: number }> {
-  let rest: Buffer = Buffer.alloc(0)
-  let at = 0
-  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
-    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
-    let start = 0
-    for (let end = bytes.indexOf(10); end !== -1; end = bytes.indexOf(10, start)) {
-      yield { text: bytes.toString('utf8', start, end), end: at + end + 1 }
-      start = end + 1
-    }
-    at += start
-    rest = bytes.subarray(start)
-    if (rest.length > LINE_MAX_BYTES) throw damaged(path, null)
   }
 }
 

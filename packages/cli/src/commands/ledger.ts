@@ -1,12 +1,12 @@
 import { once } from 'node:events'
-import { createReadStream, existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { createInterface } from 'node:readline'
 import type { Writable } from 'node:stream'
 import type { LedgerDifference, LedgerReport } from '@svc/core/operate'
 import { type Command, Option } from 'commander'
 import { onWorkspace } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
+import { LINE_MAX_BYTES, linesOf } from '../input/read-input.ts'
 import { readOptionalPast } from '../input/time.ts'
 import { Failure, usage } from '../process/failure.ts'
 import { type ProcessIo, stopSignalOf } from '../process/process-io.ts'
@@ -232,6 +232,12 @@ function warnOfSignatures(
   )
 }
 
+async function* entryLines(file: string, name: string): AsyncGenerator<string> {
+  const tooLong = () =>
+    usage(`${name} has a line of more than ${LINE_MAX_BYTES} bytes: ${ADVICE.invalid_file}`)
+  for await (const { text } of linesOf(file, tooLong)) yield text
+}
+
 /** Compares exported files with the openings of the database. */
 async function verifyFiles(
   context: Context,
@@ -241,21 +247,19 @@ async function verifyFiles(
   const { io, output } = context
   const files = paths.map((path) => {
     const file = resolve(io.cwd, path)
-    if (!existsSync(file)) throw usage(`${pathFrom(io.cwd, file)} does not exist`)
-    const lines = createInterface({ input: createReadStream(file), crlfDelay: Infinity })
-    return { name: pathFrom(io.cwd, file), lines }
+    const name = pathFrom(io.cwd, file)
+    const found = statSync(file, { throwIfNoEntry: false })
+    if (!found) throw usage(`${name} does not exist`)
+    if (found.isDirectory()) throw usage(`${name} is a folder: give its files`)
+    return { name, lines: entryLines(file, name) }
   })
   const { verifyLedgerFiles } = await import('@svc/core/operate')
   const { database_url, openKey } = options
   const report = await verifyLedgerFiles(database_url, files, {
     ...{ openKey, signal: stopSignalOf(io) },
+  }).catch((error: unknown) => {
+    throw asUnreadable(error)
   })
-    .catch((error: unknown) => {
-      throw asUnreadable(error)
-    })
-    .finally(() => {
-      for (const { lines } of files) lines.close()
-    })
   const { ok, workspaces, entries, openings, differences } = report
   if (output.isJson()) output.document(report)
   else if (ok) {

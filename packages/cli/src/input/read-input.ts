@@ -1,3 +1,4 @@
+import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { TableFault } from '@svc/core/operate'
@@ -50,6 +51,34 @@ export async function readInputFile(path: string, { cwd }: ProcessIo): Promise<B
       `cannot read ${path}${code === 'ENOENT' ? ': there is no such file' : `: ${code}`}`,
     )
   }
+}
+
+/** The longest line of a file: a row of a results file in which every character is escaped in JSON. */
+export const LINE_MAX_BYTES = 1024 * 1024
+
+/**
+ * The lines of a file without their line feeds, and the positions after them. The file is opened when the first line is read.
+ * A last line without a line feed has `is_cut`.
+ * @throws the error of `tooLong` for a line of more than `LINE_MAX_BYTES`.
+ */
+export async function* linesOf(
+  path: string,
+  tooLong: () => Error,
+): AsyncGenerator<{ text: string; end: number; is_cut: boolean }> {
+  let rest: Buffer = Buffer.alloc(0)
+  let at = 0
+  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
+    let start = 0
+    for (let end = bytes.indexOf(10); end !== -1; end = bytes.indexOf(10, start)) {
+      yield { text: bytes.toString('utf8', start, end), end: at + end + 1, is_cut: false }
+      start = end + 1
+    }
+    at += start
+    rest = bytes.subarray(start)
+    if (rest.length > LINE_MAX_BYTES) throw tooLong()
+  }
+  if (rest.length > 0) yield { text: rest.toString('utf8'), end: at + rest.length, is_cut: true }
 }
 
 /** The values of variables in a JSON file; without a file none. @throws Failure for a file without a JSON object. */
