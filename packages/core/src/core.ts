@@ -478,7 +478,7 @@ function bindApi(parts: Parts) {
     messages,
     verifications,
     templates: createTemplates({ storage, runtime, priceOf: parts.priceOf, approved }),
-    broadcasts: createBroadcasts({ ...spreading, voice: carriers.serves('voice') }),
+    broadcasts: createBroadcasts(spreading),
     received: createReceivedMessages({ storage, receive: intake.receive }),
     webhooks: createWebhooks({
       storage,

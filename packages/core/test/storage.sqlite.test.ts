@@ -485,6 +485,26 @@ describe('SQLite alone', () => {
     expect(plans.filter((one) => /messages_(kind|test)/.test(one))).toEqual([])
   })
 
+  it('counts the messages of bulks and broadcasts in the index of bulks', async () => {
+    const storage = open()
+    const id = await workspace(storage)
+    const { bulks, broadcasts } = storage.read
+    const at = runtime.now()
+    const plans = await plansOf(async () => {
+      await bulks.progress(id, 'bulk')
+      await bulks.hasQueued(id, 'bulk')
+      await bulks.paused(id, undefined, 10)
+      await broadcasts.waiting(id, 'bulk', at)
+      await broadcasts.queued(id, ['bulk'])
+      await broadcasts.hasQueued(id, 'broadcast')
+      await broadcasts.totals(id, 'broadcast')
+      await broadcasts.unsubscribed(id, { id: 'broadcast', channel: 'sms', started_at: at })
+    })
+    const ofMessages = plans.filter((one) => /\bmessages\b/.test(one))
+    expect(ofMessages).toHaveLength(8)
+    for (const plan of ofMessages) expect(plan).toMatch(/INDEX messages_bulk /)
+  })
+
   it('finds the verifications of a status in their index, in their order', async () => {
     const storage = open()
     const id = await workspace(storage)

@@ -21,7 +21,7 @@ const ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
 type Channel = Broadcast['channel']
 type Status = Broadcast['status']
 
-const CHANNELS: readonly Channel[] = ['sms', 'whatsapp', 'email', 'voice']
+const CHANNELS: readonly Channel[] = ['sms', 'whatsapp', 'email']
 const STATUSES: readonly Status[] = [
   'draft',
   'scheduled',

@@ -97,7 +97,7 @@ export interface Broadcast {
   channel: Channel
   /** `scheduled`: it begins at `scheduled_at`, or within a second. `finished`: each contact of the audience had its turn; messages may still be queued. */
   status: 'draft' | 'scheduled' | 'running' | 'paused' | 'finished' | 'canceled'
-  /** Why it is paused; null in other states. `requested`: its queued messages wait for `resume` too. Otherwise they are still sent. */
+  /** Why it is paused; null in other states. `requested` and `restored`: its queued messages wait for `resume` too. Otherwise they are still sent. */
   pause: {
     reason: 'requested' | 'insufficient_credits' | 'credential' | 'forbidden' | 'template' | 'restored'
     message: string
@@ -2304,7 +2304,7 @@ export interface TemplatesResource {
 /** The body of `POST /api/v1/broadcasts`. */
 export interface BroadcastsCreateBody {
   name?: string | undefined
-  channel: Channel
+  channel: 'sms' | 'whatsapp' | 'email'
   template: TemplateUse
   audience: Audience
   /** The sender, as in a send. For an e-mail the display name of the sender. */
@@ -2322,7 +2322,7 @@ export interface BroadcastsCreateBody {
 /** The body of `POST /api/v1/broadcasts/preview`. */
 export interface BroadcastsPreviewBody {
   name?: string | undefined
-  channel: Channel
+  channel: 'sms' | 'whatsapp' | 'email'
   template: TemplateUse
   audience: Audience
   /** The sender, as in a send. For an e-mail the display name of the sender. */

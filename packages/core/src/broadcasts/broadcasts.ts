@@ -22,8 +22,6 @@ import {
   type NewBroadcast,
   type RecipientsQuery,
 } from '../contract/resources/broadcasts.ts'
-import { CHANNELS } from '../contract/resources/content.ts'
-import { channelText } from '../contract/resources/send-request.ts'
 import {
   type IdempotentResult,
   idempotencyRecord,
@@ -36,7 +34,7 @@ import { suppressedAddress } from '../rules/recipients.ts'
 import type { Writes } from '../storage/ports/storage.ts'
 import type { BroadcastChange, SuppressedSince } from '../storage/ports/stores.ts'
 import { type BroadcastTime, beginOf, departuresOf } from './departures.ts'
-import { openMailing } from './drafts.ts'
+import { openMailing, sentChannelOf } from './drafts.ts'
 import { previewOf } from './preview.ts'
 import { announceBroadcast } from './run.ts'
 
@@ -127,11 +125,7 @@ const FAILURES = 20
 const CANCELED = 'canceled'
 
 export function createBroadcasts(
-  parts: BulkParts & {
-    /** Whether calls have a provider. */
-    voice: boolean
-    onQueued: () => void
-  },
+  parts: BulkParts & { onQueued: () => void },
 ): Broadcasts<'decoded'> {
   const { storage, runtime } = parts
   const { read } = storage
@@ -141,10 +135,6 @@ export function createBroadcasts(
   async function open(identity: KeyIdentity, request: NewBroadcast, until: string) {
     requireScope(identity, 'manage_contacts')
     const { channel, audience, template, from } = request
-    if (channel === 'voice' && !parts.voice) {
-      const others = CHANNELS.filter((one) => one !== 'voice')
-      throw invalid('channel', channelText(others))
-    }
     const { workspace_id } = identity
     return openMailing(parts, identity, { workspace_id, channel, audience, until, template, from })
   }
@@ -434,10 +424,10 @@ function newRow(
 
 /** The request that would make the broadcast as it is after a change. @throws SvcError `validation_error` */
 function changedRequest(row: BroadcastRow, change: ChangedBroadcast): NewBroadcast {
-  const { channel, template: name, template_version: version, template_locale: locale } = row
+  const { template: name, template_version: version, template_locale: locale } = row
   const after = <T>(given: T | undefined, stored: T): T => (given === undefined ? stored : given)
   const request: NewBroadcast = {
-    channel,
+    channel: sentChannelOf(row),
     name: after(change.name, row.name) ?? undefined,
     from: after(change.from, row.sender) ?? undefined,
     scheduled_at: after(change.scheduled_at, row.scheduled_at) ?? undefined,

@@ -1,12 +1,14 @@
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
+import type { NewBroadcast } from '../contract/resources/broadcasts.ts'
 import type { BulkRequest } from '../contract/resources/bulk-request.ts'
-import type { Channel, EmailContent } from '../contract/resources/content.ts'
+import type { EmailContent } from '../contract/resources/content.ts'
+import { CHANNELS_BUT_VOICE, channelText } from '../contract/resources/send-request.ts'
 import type { TemplateUse } from '../contract/resources/template-use.ts'
 import type { BulkParts } from '../messages/bulk-accept.ts'
 import { type Recipients, recipientsOf } from '../messages/bulk-recipients.ts'
-import type { ContactRow } from '../rows/rows.ts'
+import type { BroadcastRow, ContactRow } from '../rows/rows.ts'
 import { contentTemplate } from '../rules/template.ts'
 import { sourceOf, type TemplateSource } from '../templates/use-template.ts'
 import { type AudienceOf, type AudiencePart, nextPart } from './audience.ts'
@@ -27,11 +29,22 @@ export interface DraftedPart extends AudiencePart {
 /** The length of the contents of one step, in UTF-16 code units, if no placeholder makes them longer. */
 const STEP_LENGTH = 8 * 2 ** 20
 
+type SentChannel = NewBroadcast['channel']
+
+/**
+ * The channel of a stored broadcast. A call has a hold of its own, which is no part of a bulk.
+ * @throws SvcError `validation_error` for `voice`, which an earlier version stored.
+ */
+export function sentChannelOf({ channel }: Pick<BroadcastRow, 'channel'>): SentChannel {
+  if (channel === 'voice') throw invalid('channel', channelText(CHANNELS_BUT_VOICE))
+  return channel
+}
+
 /** @throws SvcError `validation_error` like a send from the template, also for a sender that is not allowed. */
 export async function openMailing(
   { storage, senders }: Pick<BulkParts, 'storage' | 'senders'>,
   identity: KeyIdentity,
-  of: AudienceOf & { channel: Channel; template: TemplateUse; from: string | undefined },
+  of: AudienceOf & { channel: SentChannel; template: TemplateUse; from: string | undefined },
 ): Promise<Mailing> {
   const source = await sourceOf(storage.read, identity.workspace_id, of)
   if (of.channel === 'email' && source.category === 'marketing') checkUnsubscribe(source)

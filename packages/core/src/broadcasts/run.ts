@@ -19,7 +19,14 @@ import type { BroadcastChange } from '../storage/ports/stores.ts'
 import { announce } from '../verifications/ends.ts'
 import { filterOf } from './audience.ts'
 import { planDepartures } from './departures.ts'
-import { type DraftedPart, type Mailing, nextDrafts, openMailing, requestOf } from './drafts.ts'
+import {
+  type DraftedPart,
+  type Mailing,
+  nextDrafts,
+  openMailing,
+  requestOf,
+  sentChannelOf,
+} from './drafts.ts'
 
 /** Does the next step of a broadcast. Returns whether a further step may follow at once, or when its messages are sent. */
 export type BroadcastStepper = (row: BroadcastRow) => Promise<boolean | 'behind'>
@@ -50,6 +57,9 @@ const WAIT_MS = 60_000
 
 /** The bulks whose queued messages one step cancels: a commit of its own stores how far the broadcast is. */
 const CANCELED_BULKS = 20
+
+/** Messages that were in flight at a cancellation may be queued again: claims hold them, and a later pass cancels them. */
+const CANCEL_AGAIN_MS = 30_000
 
 /** How much of a rate may be caught up: the steps of a high rate come once a second. */
 const CATCH_UP_MS = 2 * STEPS_MS
@@ -154,11 +164,11 @@ export function createBroadcastStepper(
     return { workspace_id, api_key_id, scopes, mode: 'live', daily_credit_limit: null }
   }
 
-  function mailingOf(row: BroadcastRow, identity: KeyIdentity): Promise<Mailing> {
-    const { workspace_id, channel, audience, until_id, sender, variables } = row
+  async function mailingOf(row: BroadcastRow, identity: KeyIdentity): Promise<Mailing> {
+    const { workspace_id, audience, until_id, sender, variables } = row
     const { template: name, template_version: version, template_locale: locale } = row
     return openMailing(parts, identity, {
-      ...{ workspace_id, channel, audience },
+      ...{ workspace_id, channel: sentChannelOf(row), audience },
       until: until_id ?? '',
       template: {
         name,
@@ -258,22 +268,27 @@ export function createBroadcastStepper(
     return true
   }
 
-  /** Cancels the queued messages of the next bulks. */
+  /** Cancels the queued messages of the next bulks. After the last one it begins again while messages are in flight. */
   async function cancelNext(row: BroadcastRow): Promise<boolean> {
     const { workspace_id, id, canceled_through: after } = row
     const bulks = await read.broadcasts.nextBulks(workspace_id, id, {
       after,
       limit: CANCELED_BULKS,
     })
-    const queued = bulks.length > 0 ? await read.broadcasts.queued(workspace_id, bulks) : []
+    const last = bulks.at(-1)
+    if (last === undefined) {
+      const again = new Date(runtime.now().getTime() + CANCEL_AGAIN_MS)
+      const is_left = await read.broadcasts.hasQueued(workspace_id, id)
+      await change(row, is_left ? { canceled_through: '', next_at: again } : { next_at: null })
+      return false
+    }
+    const queued = await read.broadcasts.queued(workspace_id, bulks)
     while (queued.length > 0) {
       // As a settlement, so that callers come before it, and that it shares a commit with others.
       const message_ids = queued.splice(0, stepMax())
       await storage.hot.settle(cancellations({ workspace_id, message_ids, at: runtime.now() }))
     }
-    const last = bulks.at(-1)
-    const next = last === undefined ? { next_at: null } : { canceled_through: last }
-    return (await change(row, next)) !== null && last !== undefined
+    return (await change(row, { canceled_through: last })) !== null
   }
 
   /** What a refusal does: a pause, or another try. */

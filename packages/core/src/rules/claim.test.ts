@@ -236,12 +236,14 @@ describe('claimLookups', () => {
 
 describe('hasWaited', () => {
   it.each([
-    ['false for a message that was accepted just now', null, 0, false],
-    ['false after a minute', null, 60_000, false],
-    ['true after more than a minute', null, 60_001, true],
-    ['true for a scheduled message, however soon', new Date(created_at.getTime() + 1), 1, true],
-  ])('is %s', (_, scheduled_at, ms, waited) => {
-    const message = due('m1', { scheduled_at })
+    ['false for a message that was accepted just now', {}, 0, false],
+    ['false after a minute', {}, 60_000, false],
+    ['true after more than a minute', {}, 60_001, true],
+    ['true for a scheduled message', { scheduled_at: new Date(created_at.getTime() + 1) }, 1, true],
+    ['false for a message of a bulk after two seconds', { bulk_id: 'b1' }, 2_000, false],
+    ['true for a message of a bulk after more', { bulk_id: 'b1' }, 2_001, true],
+  ])('is %s', (_, fields, ms, waited) => {
+    const message = due('m1', fields)
     const at = new Date(created_at.getTime() + ms)
     expect(hasWaited(message, at)).toBe(waited)
     expect(hasWaited({ ...message, livemode: false }, at)).toBe(false)

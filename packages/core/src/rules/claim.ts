@@ -336,6 +336,9 @@ function interruptedRoute({ message_id }: DueMessage, { interrupted }: ClaimCont
 /** A message below this age counts as sent at once. Its recipient is not checked again. */
 const SOON_MS = 60_000
 
+/** The same for a message of a bulk: the recipients of the first ones opt out while the last ones wait. */
+const SOON_OF_BULK_MS = 2_000
+
 /**
  * Whether the recipient may have opted out since the message was accepted: it was scheduled or retried, or waited in a
  * backlog. False for test messages and for answers to STOP, which suppressed recipients get too.
@@ -343,11 +346,12 @@ const SOON_MS = 60_000
 export function hasWaited(
   message: Pick<
     MessageRow,
-    'scheduled_at' | 'created_at' | 'api_key_id' | 'credits_used' | 'livemode'
+    'scheduled_at' | 'created_at' | 'bulk_id' | 'api_key_id' | 'credits_used' | 'livemode'
   >,
   now: Date,
 ): boolean {
-  const { scheduled_at, created_at, livemode } = message
-  const isSoon = scheduled_at === null && now.getTime() - created_at.getTime() <= SOON_MS
+  const { scheduled_at, created_at, bulk_id, livemode } = message
+  const soon_ms = bulk_id === null ? SOON_MS : SOON_OF_BULK_MS
+  const isSoon = scheduled_at === null && now.getTime() - created_at.getTime() <= soon_ms
   return !isSoon && livemode && !isReply(message)
 }

@@ -20,6 +20,7 @@ const dialect: StoreDialect = {
   present: (at) => at,
   bucketOf: () => sql<number>`0`,
   messageContent: sql`content`,
+  messagesByBulk: sql`messages`,
 }
 
 /** Every verb of every store, as `store.verb`; each returns `side`. */

@@ -8,7 +8,10 @@ import { createContacts } from '../../src/contacts/contacts.ts'
 import { units } from '../../src/contract/fields/units.ts'
 import { QUOTAS } from '../../src/contract/limits.ts'
 import type { Outcome } from '../../src/contract/outside/provider.ts'
-import type { NewBroadcast } from '../../src/contract/resources/broadcasts.ts'
+import {
+  broadcasts as endpoints,
+  type NewBroadcast,
+} from '../../src/contract/resources/broadcasts.ts'
 import type { SmsContent } from '../../src/contract/resources/content.ts'
 import { createDispatchControl } from '../../src/control/dispatch-control.ts'
 import { createFromRule } from '../../src/domains/from-rule.ts'
@@ -65,7 +68,7 @@ export function broadcastsContract(open: OpenStorage): void {
       attachments_max_bytes: 1_000_000,
       onQueued() {},
     }
-    const broadcasts = createBroadcasts({ ...parts, voice: false })
+    const broadcasts = createBroadcasts(parts)
     const step = createBroadcastStepper(parts)
     /** Does everything that is due, as the watch of a server does. */
     async function run(): Promise<void> {
@@ -683,6 +686,55 @@ export function broadcastsContract(open: OpenStorage): void {
     expect(await bench.storage.read.broadcasts.due(bench.clock.now(), 10)).toEqual([])
   })
 
+  it('sends no message that was in flight when it was canceled and is queued again', async () => {
+    const { workspaceId, identity } = await stage(2)
+    const { broadcasts, run } = featureOn(bench.storage)
+    const id = await make(broadcasts, identity)
+    await run()
+    const [first, second] = await bench.claimMessages()
+    if (!first || !second) throw new Error('no claim')
+    await broadcasts.cancel(workspaceId, id)
+    await run()
+    await run()
+    expect(await bench.storage.read.broadcasts.due(bench.clock.now(), 10)).toEqual([])
+    const busy = { error_code: 'busy', error_message: 'Busy', delay_ms: 1_000 }
+    await settle(first, { type: 'retry', ...busy })
+    await settle(second, {
+      ...{ type: 'accepted', provider_message_id: 'p2', lookup_after_ms: null },
+    })
+    bench.clock.advance(MINUTE_MS)
+    expect(await bench.claimMessages()).toEqual([])
+    await run()
+    await run()
+    expect((await broadcasts.get(workspaceId, id)).results).toMatchObject({
+      ...{ queued: 0, sent: 1, canceled: 1, credits_refunded: SMS_PRICE },
+    })
+    expect(await bench.storage.read.bulks.held(workspaceId, id, 10)).toEqual([])
+    bench.clock.advance(60 * MINUTE_MS)
+    expect(await bench.storage.read.broadcasts.due(bench.clock.now(), 10)).toEqual([])
+  })
+
+  it('makes no calls, whose holds a bulk cannot settle', async () => {
+    const { workspaceId, identity } = await stage(1)
+    const { broadcasts, run } = featureOn(bench.storage)
+    const refused = { code: 'validation_error', message: expect.stringContaining('one of: sms,') }
+    const voice = { channel: 'voice' } as unknown as Partial<NewBroadcast>
+    expect(endpoints.create.body.safeParse(request(voice)).error?.issues).toMatchObject([
+      { path: ['channel'], message: refused.message },
+    ])
+    const id = await make(broadcasts, identity)
+    // An earlier version stored such broadcasts.
+    await bench.storage.write((stores) =>
+      stores.broadcasts.change(workspaceId, id, { channel: 'voice' }),
+    )
+    await expect(broadcasts.update(identity, id, { name: 'Calls' })).rejects.toMatchObject(refused)
+    await run()
+    expect((await broadcasts.get(workspaceId, id)).broadcast).toMatchObject({
+      ...{ status: 'paused', pause: { reason: 'template', message: refused.message } },
+    })
+    expect((await bench.account(workspaceId)).balance).toBe(1_000 * SMS_PRICE)
+  })
+
   it('cancels the messages of many steps, each once, when the process dies meanwhile', async () => {
     const { workspaceId, identity } = await stage(22)
     const { storage } = bench
@@ -897,6 +949,8 @@ export function broadcastsContract(open: OpenStorage): void {
     const running = await make(broadcasts, identity, { rate: 60 })
     const scheduled_at = new Date(clock.now().getTime() + 10 * MINUTE_MS)
     const later = await make(broadcasts, identity, { scheduled_at })
+    const paused = await make(broadcasts, identity)
+    await broadcasts.pause(workspaceId, paused)
     await run()
     const gate = { is_paused: false, refresh: async () => {} }
     const control = createDispatchControl({ storage, runtime: clock, gate })
@@ -906,8 +960,14 @@ export function broadcastsContract(open: OpenStorage): void {
     const stateOf = async (id: string) => (await broadcasts.get(workspaceId, id)).broadcast
     expect(await stateOf(running)).toMatchObject({ pause: { reason: 'restored' } })
     expect(await stateOf(later)).toMatchObject({ status: 'scheduled' })
+    // A request may have resumed it after the backup.
+    expect(await stateOf(paused)).toMatchObject({ pause: { reason: 'restored' } })
     await run()
     expect(await sent(workspaceId)).toHaveLength(10)
+    expect(await bench.claimMessages()).toEqual([])
+    await broadcasts.resume(identity, running)
+    await run()
+    expect(await bench.claimMessages()).not.toEqual([])
   })
 
   it('answers a repeated request with the same key, and makes no second broadcast', async () => {

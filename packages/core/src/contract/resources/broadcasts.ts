@@ -5,7 +5,7 @@ import type { ErrorDetail } from '../errors.ts'
 import { credits, dateTime, isRecord, text, timestamp, uuid } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
 import { CHANNELS, type Content } from './content.ts'
-import { channelText, from } from './send-request.ts'
+import { CHANNELS_BUT_VOICE, channelText, from } from './send-request.ts'
 import { templateUse, templateValues, usedTemplate } from './template-use.ts'
 
 /** The states of a broadcast. */
@@ -90,9 +90,9 @@ const audience = z
 /** The contacts that a broadcast is for. */
 export type Audience = z.output<typeof audience>
 
-const channel = z.enum(CHANNELS, {
+const channel = z.enum(CHANNELS_BUT_VOICE, {
   // An absent channel is a missing field: `issueText` reports it.
-  error: ({ input }) => (input === undefined ? undefined : channelText(CHANNELS)),
+  error: ({ input }) => (input === undefined ? undefined : channelText(CHANNELS_BUT_VOICE)),
 })
 
 const name = text(LIMITS.broadcast_name_length).meta({ example: 'May news' })
@@ -194,7 +194,7 @@ export const broadcast = z
       .nullable()
       .meta({
         description:
-          'Why it is paused; null in other states. `requested`: its queued messages wait for `resume` too. Otherwise they are still sent.',
+          'Why it is paused; null in other states. `requested` and `restored`: its queued messages wait for `resume` too. Otherwise they are still sent.',
       }),
     template: z.object({
       name: z.string(),

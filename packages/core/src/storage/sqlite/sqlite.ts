@@ -30,6 +30,7 @@ const dialect: StoreDialect = {
   present: (at) => at,
   bucketOf: (text) => sql<number>`bucket_of(${text})`,
   messageContent: sql.raw(contentOf('messages.content')) as StoreDialect['messageContent'],
+  messagesByBulk: sql.raw('"messages" indexed by messages_bulk'),
 }
 
 /** Options of a SQLite storage. */

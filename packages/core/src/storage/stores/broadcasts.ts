@@ -33,13 +33,16 @@ export interface BroadcastTotal {
   refunded: number
 }
 
-/** SQL: whether the broadcast `c` holds its messages. One that paused itself does not: they are paid. */
-export const BROADCAST_HOLDS = `c.status = 'paused' and c.pause_reason = 'requested'`
+/**
+ * SQL: whether claims hold the messages of the broadcast `c`. One that paused itself does not: they are paid. After a restore they may have
+ * been sent. Those of a canceled one wait for its next step, which cancels them.
+ */
+export const BROADCAST_HOLDS = `(c.status = 'canceled' or (c.status = 'paused' and c.pause_reason in ('requested', 'restored')))`
 
 export function broadcastStore(
   db: Db,
   { broadcasts: t, bulks, messages, suppressions }: Tables,
-  { locked }: Pick<StoreDialect, 'locked'>,
+  { locked, messagesByBulk }: Pick<StoreDialect, 'locked' | 'messagesByBulk'>,
 ) {
   const one = (workspaceId: string, id: string) =>
     and(eq(t.workspace_id, workspaceId), eq(t.id, id))
@@ -94,15 +97,19 @@ export function broadcastStore(
           and(eq(workspace_id, workspaceId), eq(bulk_id, bulkId), eq(status, 'queued')),
           or(isNull(scheduled_at), lte(scheduled_at, now)),
         )
-        return (await db.select({ n: rowCount }).from(messages).where(waiting))[0]?.n ?? 0
+        return (await db.select({ n: rowCount }).from(messagesByBulk).where(waiting))[0]?.n ?? 0
       },
       /** The messages of a broadcast by status and reason. */
       async totals(workspaceId: string, id: string): Promise<BroadcastTotal[]> {
         const { status, error_code, credits_refunded } = messages
         const refunded = sql<number>`cast(sum(${credits_refunded}) as bigint)`.mapWith(Number)
         return db
-          .select({ status, error_code, count: rowCount, refunded })
-          .from(messages)
+          .select({
+            status: sql<MessageStatus>`${status}`,
+            error_code: sql<string | null>`${error_code}`,
+            ...{ count: rowCount, refunded },
+          })
+          .from(messagesByBulk)
           .where(messagesOf(workspaceId, id))
           .groupBy(status, error_code)
           .orderBy(desc(rowCount), asc(error_code))
@@ -125,7 +132,7 @@ export function broadcastStore(
             ),
           )
         const isLeft = inArray(sql`lower(${messages.recipient})`, left)
-        const found = db.select({ n: rowCount }).from(messages)
+        const found = db.select({ n: rowCount }).from(messagesByBulk)
         return (await found.where(and(messagesOf(workspaceId, id), isLeft)))[0]?.n ?? 0
       },
       /** The next bulks of a broadcast after the bulk `after`, in their order. */
@@ -146,12 +153,13 @@ export function broadcastStore(
           inArray(bulk_id, filledUp(bulkIds)),
           eq(status, 'queued'),
         )
-        return (await db.select({ id }).from(messages).where(some)).map((row) => row.id)
+        const found = db.select({ id: sql<string>`${id}` }).from(messagesByBulk)
+        return (await found.where(some)).map((row) => row.id)
       },
       /** Whether a message of the broadcast is queued. */
       async hasQueued(workspaceId: string, id: string): Promise<boolean> {
         const some = and(messagesOf(workspaceId, id), eq(messages.status, 'queued'))
-        return (await db.select({ id: messages.id }).from(messages).where(some).limit(1)).length > 0
+        return (await db.select({ n: sql`1` }).from(messagesByBulk).where(some).limit(1)).length > 0
       },
     },
     writes: {
@@ -165,12 +173,15 @@ export function broadcastStore(
       async change(workspaceId: string, id: string, change: BroadcastChange): Promise<void> {
         await db.update(t).set(change).where(one(workspaceId, id))
       },
-      /** Pauses the broadcasts of all workspaces that began before a time, or would have begun, after a restore. */
+      /**
+       * After a restore: pauses the broadcasts of all workspaces that began before a time, or would have begun, and marks paused ones,
+       * which a request may have resumed after the backup.
+       */
       async holdAll(now: Date, message: string): Promise<void> {
-        const begun = and(
-          inArray(t.status, ['scheduled', 'running']),
-          isNotNull(t.next_at),
-          or(eq(t.status, 'running'), lte(t.next_at, now)),
+        const begun = or(
+          eq(t.status, 'paused'),
+          and(eq(t.status, 'running'), isNotNull(t.next_at)),
+          and(eq(t.status, 'scheduled'), lte(t.next_at, now)),
         )
         await db
           .update(t)

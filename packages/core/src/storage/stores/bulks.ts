@@ -46,7 +46,7 @@ export type HeldMessage = Pick<
 export function bulkStore(
   db: Db,
   { bulks: t, bulk_rejections: rejections, messages, message_queue: queue }: Tables,
-  { locked }: Pick<StoreDialect, 'locked'>,
+  { locked, messagesByBulk }: Pick<StoreDialect, 'locked' | 'messagesByBulk'>,
 ) {
   const one = (workspaceId: string, id: string) =>
     and(eq(t.workspace_id, workspaceId), eq(t.id, id))
@@ -83,8 +83,8 @@ export function bulkStore(
         const ids = rows.map(({ id }) => id)
         const { bulk_id, status } = messages
         const open = await db
-          .select({ bulk_id, status, n: rowCount, canceled })
-          .from(messages)
+          .select({ bulk_id: sql`${bulk_id}`, status: sql`${status}`, n: rowCount, canceled })
+          .from(messagesByBulk)
           .where(and(eq(messages.workspace_id, workspaceId), inArray(bulk_id, ids)))
           .groupBy(bulk_id, status)
         const of = (id: string, state: string) =>
@@ -121,8 +121,12 @@ export function bulkStore(
         const mine = and(eq(messages.workspace_id, workspaceId), eq(messages.bulk_id, bulkId))
         const { status, error_code } = messages
         const found = await db
-          .select({ status, error_code, n: rowCount, canceled, refunded })
-          .from(messages)
+          .select({
+            status: sql<MessageStatus>`${status}`,
+            error_code: sql<string | null>`${error_code}`,
+            ...{ n: rowCount, canceled, refunded },
+          })
+          .from(messagesByBulk)
           .where(mine)
           .groupBy(status, error_code)
         const counts = { queued: 0, sent: 0, delivered: 0, read: 0, failed: 0 }
@@ -139,9 +143,9 @@ export function bulkStore(
       },
       /** Whether a message of the bulk is queued. */
       async hasQueued(workspaceId: string, bulkId: string): Promise<boolean> {
-        const { workspace_id, bulk_id, id, status } = messages
+        const { workspace_id, bulk_id, status } = messages
         const some = and(eq(workspace_id, workspaceId), eq(bulk_id, bulkId), eq(status, 'queued'))
-        return (await db.select({ id }).from(messages).where(some).limit(1)).length > 0
+        return (await db.select({ n: sql`1` }).from(messagesByBulk).where(some).limit(1)).length > 0
       },
       /** The paused bulks of a workspace with queued messages, newest first. */
       async paused(
@@ -159,7 +163,7 @@ export function bulkStore(
           eq(t.workspace_id, workspaceId),
           isNotNull(t.paused_at),
           livemode === undefined ? undefined : eq(t.livemode, livemode),
-          exists(db.select({ id: messages.id }).from(messages).where(queued)),
+          exists(db.select({ n: sql`1` }).from(messagesByBulk).where(queued)),
         )
         const found = db.select({ id: t.id, name: t.name }).from(t).where(mine)
         return found.orderBy(desc(t.id)).limit(limit)

@@ -234,7 +234,7 @@ export function historyStore(db: Db, tables: Tables, dialect: StoreDialect) {
       ): Promise<{ id: string; is_finished: boolean }[]> {
         const open = db
           .select({ n: sql`1` })
-          .from(messages)
+          .from(dialect.messagesByBulk)
           .where(
             and(
               eq(messages.workspace_id, workspaceId),

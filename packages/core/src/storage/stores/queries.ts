@@ -28,6 +28,11 @@ export interface StoreDialect {
   bucketOf(text: SQL | PgColumn): SQL<number>
   /** The content of a row of `messages`: SQLite has a long content in another table, and only its number in this column. */
   messageContent: SQL<Content>
+  /**
+   * The table `messages` in a query by `bulk_id`. Without statistics, SQLite would read all messages of the workspace (248 ms of 220,000,
+   * and 0.2 ms for a bulk of 25).
+   */
+  messagesByBulk: SQL
 }
 
 /**

@@ -263,8 +263,8 @@ function Form({
   edited: Broadcast | null
   setDraft(draft: Draft): void
 }) {
-  const channels = SENT_CHANNELS.filter(([id]) =>
-    template.variants.some(({ channel }) => channel === id),
+  const channels = SENT_CHANNELS.filter(
+    ([id]) => id !== 'voice' && template.variants.some(({ channel }) => channel === id),
   )
   const channel = draft.channel || (channels[0]?.[0] ?? '')
   const variants = template.variants.filter((one) => one.channel === channel)

@@ -103,7 +103,7 @@ export function prepareClaimMessages(
     .prepare(
       `select coalesce(c.id, b.id) from bulks b
          left join broadcasts c on c.workspace_id = b.workspace_id and c.id = b.broadcast_id
-       where b.workspace_id = ? and b.id = ? and (b.paused_at is not null or (${BROADCAST_HOLDS}))`,
+       where b.workspace_id = ? and b.id = ? and (b.paused_at is not null or ${BROADCAST_HOLDS})`,
     )
     .pluck()
 
