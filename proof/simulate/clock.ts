@@ -10,6 +10,7 @@ export const START_MS = Date.parse('2026-10-24T09:00:00.000Z')
 export const EVENING_MS = Date.parse('2026-10-24T23:59:50.000Z')
 const UPTIME_S = 100_000
 
+const RealDate = Date
 const setRealImmediate = globalThis.setImmediate
 const readRealTime = process.hrtime.bigint.bind(process.hrtime)
 
@@ -25,11 +26,22 @@ export const clock = FakeTimers.install({
     'clearInterval',
     'setImmediate',
     'clearImmediate',
-    'Date',
     'hrtime',
     'performance',
   ],
 })
+
+// The library's own Date gives each instance a property, and makes it through a proxy.
+const FakeDate = function (this: unknown, ...values: number[]) {
+  if (new.target === undefined) return new RealDate(clock.now).toString()
+  return values.length === 0 ? new RealDate(clock.now) : new RealDate(...(values as [number]))
+}
+globalThis.Date = Object.assign(FakeDate, {
+  now: () => clock.now,
+  parse: RealDate.parse,
+  UTC: RealDate.UTC,
+  prototype: RealDate.prototype,
+}) as unknown as DateConstructor
 
 /**
  * The process whose code runs, how late its timers are, and how long a turn of its event loop takes. A process that was killed has another number: its timers do
@@ -43,13 +55,23 @@ const suspended = { total_ms: 0, isWaking: false }
 /** Milliseconds since the start of the seed; it does not follow changes of the wall clock. */
 export const elapsedMs = (): number => performance.now()
 
+/** The intervals of the running process. */
+const intervals = new Set<object>()
+
+/** The process ends: its timers do nothing more, and its intervals cost nothing more. */
+export function endProcess(): void {
+  running.process += 1
+  for (const timer of intervals) clearInterval(timer as NodeJS.Timeout)
+  intervals.clear()
+}
+
 /** Starts the time of a new seed, and forgets all timers. */
 export function restartClock(start_ms = START_MS): void {
+  endProcess()
   clock.reset()
   clock.setSystemTime(START_MS)
   clock.reset()
   clock.setSystemTime(start_ms)
-  running.process += 1
   running.late_ms = () => 0
   running.turn_ms = () => 0
   suspended.total_ms = 0
@@ -95,7 +117,7 @@ const { setTimeout, setInterval, setImmediate } = globalThis as unknown as Recor
   'setTimeout' | 'setInterval' | 'setImmediate',
   (callback: Callback, ...values: unknown[]) => object
 >
-const { clearTimeout } = globalThis
+const { clearTimeout, clearInterval } = globalThis
 /** A timer of the world outside of the service, which outlives its processes. */
 export const later = (callback: () => void, ms: number): void => void setTimeout(callback, ms)
 
@@ -136,8 +158,15 @@ Object.assign(globalThis, {
   },
   clearTimeout: (timer: object | undefined) =>
     clearTimeout(((timer && moved.get(timer)) ?? timer) as NodeJS.Timeout),
-  setInterval: (callback: Callback, ms = 0, ...values: unknown[]) =>
-    setInterval(ofProcess(callback), ms, ...values),
+  setInterval(callback: Callback, ms = 0, ...values: unknown[]) {
+    const timer = setInterval(ofProcess(callback), ms, ...values)
+    intervals.add(timer)
+    return timer
+  },
+  clearInterval(timer: object | undefined) {
+    if (timer) intervals.delete(timer)
+    clearInterval(timer as NodeJS.Timeout)
+  },
   setImmediate: (callback: Callback, ...values: unknown[]) => {
     const ms = running.turn_ms()
     const own = ofProcess(callback)

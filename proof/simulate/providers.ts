@@ -48,7 +48,11 @@ const providers = PROVIDERS.map(({ name, channel }) =>
     // Its reports come on a connection that it keeps.
     ...(name === 'called' && {
       listen: (sink: Sink) => {
-        const draw = mixed(outside.world.seed, Math.floor(elapsedMs()), 23)
+        const { world, model } = outside
+        const draw = mixed(world.seed, Math.floor(elapsedMs()), 23)
+        if (!model.calm && draw % 8 === 0) {
+          throw Object.assign(new Error('The port is in use'), { code: 'EADDRINUSE' })
+        }
         if (draw % 8 === 1) sink.note('warn', 'the line is noisy', {})
         sinks.set(name, { process: running.process, sink })
         return {

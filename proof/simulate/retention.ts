@@ -33,8 +33,9 @@ const CONVERSATION_MS = (RETENTION_DAYS - 2) * DAY_MS
 const SEARCH_MS = 5_000
 
 /** The days on which clients send, and those until the last message must be erased. */
-const BUSY_DAYS = 12
+const BUSY_DAYS = 9
 const LATE_DAYS = 100
+const LATE_STEP_DAYS = 25
 
 /** A message loses what its code is derived from after a day. The data that is erased by age: `key` and `text` of each row, and an id that has the time of its creation. */
 const ERASED: Record<string, string> = {
@@ -103,8 +104,8 @@ export async function passWeeks(stage: Stage, rest: () => Promise<void>): Promis
   while (stage.model.open > 0)
   perform(stage, { do: 'resumeProvider', which: 0 })
   await rest()
-  for (let day = 0; day < LATE_DAYS; day += 10) {
-    for (let n = 0; n < 10; n++) world.sleep(DAY_MS)
+  for (let day = 0; day < LATE_DAYS; day += LATE_STEP_DAYS) {
+    for (let n = 1; n < LATE_STEP_DAYS; n++) world.sleep(DAY_MS)
     await passDay(stage, check)
   }
   // They spent nothing for longer than the forecast looks back.

@@ -1,5 +1,6 @@
-// The clock is replaced before the core is loaded.
+// The clock, and the making of keys, are replaced before the core is loaded.
 import './clock.ts'
+import './names.ts'
 import fc from 'fast-check'
 import { perform } from './actors.ts'
 import { elapsedMs, running, settled } from './clock.ts'
@@ -47,6 +48,10 @@ const HOOKS = [
   { mode: 'all', form: 'twilio' },
   { mode: 'live', form: 'resend' },
 ] as const
+
+/** The first webhook of each workspace is there in each seed, and each of the others in half of the seeds. */
+const hasHook = (seed: number, which: number): boolean =>
+  which % HOOKS.length === 0 || mixed(seed, 24, which) % 2 === 0
 
 /** The workspaces with which each seed begins, made once. */
 async function prepareImage() {
@@ -156,10 +161,17 @@ const WARMING_UP: readonly Timed[] = [
   },
 ]
 
+/** In one of this number of seeds, the history is removed after days. */
+const HISTORIC_SHARE = 8
+const HISTORY_DAYS = 7
+
+const isHistoric = (seed: number): boolean =>
+  !isAged(seed) && mixed(seed, 20) % HISTORIC_SHARE === 0
+
 /** The seed of the steps, for clients that call the core and for those that use HTTP. */
 const WARMING_SEEDS = [false, true].map((http) =>
   Array.from({ length: 100 }, (_, seed) => seed).find(
-    (seed) => isByHttp(seed) === http && !isAged(seed),
+    (seed) => isByHttp(seed) === http && !isAged(seed) && !isHistoric(seed),
   ),
 )
 
@@ -178,11 +190,15 @@ export interface SeedResult {
   violation: Violation | null
 }
 
-/** In one of this number of seeds, the history is removed after days. */
-const HISTORIC_SHARE = 8
-const HISTORY_DAYS = 7
-const isHistoric = (seed: number): boolean =>
-  !isAged(seed) && mixed(seed, 20) % HISTORIC_SHARE === 0
+/** `ledger_days` of these seeds, its minimum, and for how much longer entries are kept, because their messages may end late. */
+const LEDGER_DAYS = 400
+const FOLDED_AFTER_MS = 150 * 86_400_000
+
+/** The work of a sweep, with a look-up that gets no answer. */
+const DAY_WORK_MS = 7_000
+
+/** In one of this number of seeds, one person asks for codes as often as it is allowed. */
+const ASKED_AGAIN_SHARE = 3
 
 /** The changes of records of domains, by day. */
 const RECORDS: readonly ({ which: number; how: 'publish' | 'unpublish' | 'rotate' } | undefined)[] =
@@ -202,6 +218,29 @@ const SECRETS_KEYS = [7, 8].map((byte) => Buffer.alloc(32, byte).toString('base6
 /** The database is checked once in this number of steps of the script. */
 const LOOK_EVERY = 20
 
+/** What is left to do, how much of it is claimed, and when the first is due. */
+interface Left {
+  count: number
+  claimed: number
+  due_at: number | null
+}
+
+const LEFT = `select count(*) as count, min(due_at) as due_at, coalesce(sum(is_claimed), 0) as claimed from (
+  select due_at, token is not null as is_claimed from message_queue
+  union all select due_at, token is not null from delivery_queue
+  union all select expires_at, 0 from credit_holds
+  union all select fallback_at, 0 from verifications where fallback_at is not null and ended_at is null
+  union all select next_at, 0 from broadcasts where next_at is not null
+  union all select next_at, 0 from bulks where next_at is not null)`
+
+/** Work that is due is looked at after each of these times, until the second one: lanes look for it after 250 ms, watches after a second. */
+const PIECE_MS = 260
+const WORK_MS = 1_300
+
+/** The time that remains of a lease after a sleep, and how long after its time what is due later is claimed: what follows soon is claimed with it. */
+const LEASE_MARGIN_MS = 1_000
+const DUE_MARGIN_MS = 300
+
 /** How often the rest is looked at before it counts as stuck. */
 const ROUNDS_MAX = 300
 
@@ -218,18 +257,21 @@ export async function runSeed(
     await runSeed(WARMING_SEEDS[way] as number, WARMING_UP)
   }
   const retention_days = isAged(seed) ? RETENTION_DAYS : null
+  const ownHooks = hooks.filter((_, which) => hasHook(seed, which))
   const world = createWorld(seed, {
     ...OPTIONS,
     history_days: isHistoric(seed) ? HISTORY_DAYS : null,
+    ledger_days: isHistoric(seed) ? LEDGER_DAYS : null,
     secrets_keys: mixed(seed, 21) % 3 === 0 ? SECRETS_KEYS : [],
     providers: providersOf(seed),
     retention_days,
     image,
+    lacking: hooks.filter((hook) => !ownHooks.includes(hook)).map(({ id }) => id),
     network,
     openDoor: isByHttp(seed) ? openDoor : null,
     price_lists: PRICE_LISTS,
   })
-  const model = createModel(places, hooks, domains, contacts, records)
+  const model = createModel(places, ownHooks, domains, contacts, records)
   countKeysFrom(domains.length)
   setZone(model.zone)
   const reading = { file: '', database: null as Connection | null }
@@ -282,12 +324,14 @@ export async function runSeed(
     if (!model.isClockSet) {
       perform(stage, { do: 'terms', workspace: 0, change: 'unfreeze' })
       await rest()
-      await askAgainAndAgain(stage, async (ms) => {
+      if (mixed(seed, 25) % ASKED_AGAIN_SHARE === 0) {
+        await askAgainAndAgain(stage, async (ms) => {
+          await rest()
+          sleep(ms)
+          await world.pass(1_000)
+        })
         await rest()
-        sleep(ms)
-        await world.pass(1_000)
-      })
-      await rest()
+      }
     }
     await world.idle()
     checkAll({ world, model, database: database() })
@@ -306,8 +350,13 @@ export async function runSeed(
       if (change) void changeDomain(stage, { do: 'domain', ...change })
       lookAtSpending(stage)
       sleep(86_400_000)
-      await world.pass(20_000)
+      await world.pass(DAY_WORK_MS)
     }
+    // The ledger entries of the removed messages are replaced by an opening.
+    sleep(LEDGER_DAYS * 86_400_000 + FOLDED_AFTER_MS)
+    await world.pass(DAY_WORK_MS)
+    const openings = database().prepare('select sum(entries) from ledger_openings').pluck().get()
+    world.trace(`openings replace ${openings} ledger entries`)
   }
 
   function sleep(ms: number): void {
@@ -315,27 +364,33 @@ export async function runSeed(
     world.sleep(ms)
   }
 
+  /** Lets time pass while something is due or claimed, at most `WORK_MS`. Returns what is left; null: no process is running. */
+  async function passWork(): Promise<Left | null> {
+    for (let passed = 0; ; passed += PIECE_MS) {
+      await world.pass(PIECE_MS)
+      const left = world.core && (database().prepare(LEFT).get() as Left)
+      const isAtWork =
+        left === null ||
+        model.open + model.callbacks + left.claimed > 0 ||
+        (left.due_at ?? Number.POSITIVE_INFINITY) <= Date.now()
+      if (!isAtWork || passed >= WORK_MS) return left
+    }
+  }
+
   /** Lets time pass until nothing is left to do. */
   async function rest(): Promise<void> {
     let before = 0
     for (let round = 0; round < ROUNDS_MAX; round++) {
-      await world.pass(1_500)
-      if (!world.core) continue
+      const left = await passWork()
+      if (!left) continue
       checkMoment({ world, model, database: database() })
-      const left = database()
-        .prepare(
-          `select count(*) as count, min(due_at) as due_at from
-           (select due_at from message_queue union all select due_at from delivery_queue union all select expires_at from credit_holds
-            union all select fallback_at from verifications where fallback_at is not null and ended_at is null
-            union all select next_at from broadcasts where next_at is not null
-            union all select next_at from bulks where next_at is not null)`,
-        )
-        .get() as { count: number; due_at: number | null }
       const open = model.open + model.callbacks
       const reports_ms = model.reports_until_ms - elapsedMs()
       if (left.count + open === 0 && reports_ms < 0) return
       if (open > 0) continue
-      const wait = left.due_at === null ? reports_ms : left.due_at - Date.now() - 1_000
+      // What is claimed ends before its lease; what is due later is claimed at the end of the sleep.
+      const margin_ms = left.claimed > 0 ? -LEASE_MARGIN_MS : DUE_MARGIN_MS
+      const wait = (left.due_at === null ? reports_ms : left.due_at - Date.now()) + margin_ms
       if (wait > 0) sleep(Math.min(wait, 86_400_000))
       // What is due and waits: at a gate, whose times a step of the clock makes longer, by at most ten minutes.
       else if (left.count === before) sleep(300_000)

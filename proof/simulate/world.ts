@@ -5,6 +5,7 @@ import {
   clock,
   EVENING_MS,
   elapsedMs,
+  endProcess,
   later,
   restartClock,
   running,
@@ -94,6 +95,8 @@ export function createWorld(
     'database_url' | 'runtime' | 'prices' | 'providers' | 'secrets_keys'
   > & {
     image: string
+    /** The webhooks of the image that the seed lacks. */
+    lacking: readonly string[]
     network: Network
     providers: NonNullable<CoreOptions['providers']>
     secrets_keys: readonly string[]
@@ -102,7 +105,16 @@ export function createWorld(
     price_lists: readonly NonNullable<CoreOptions['prices']>[]
   },
 ) {
-  const { image, network, openDoor, price_lists, providers, secrets_keys, ...coreOptions } = options
+  const {
+    image,
+    lacking,
+    network,
+    openDoor,
+    price_lists,
+    providers,
+    secrets_keys,
+    ...coreOptions
+  } = options
   failWrites = 0
   restartClock(seed % 3 === 0 ? EVENING_MS : START_MS)
   const lines: string[] = []
@@ -111,6 +123,7 @@ export function createWorld(
   const counted = new Map<string, number>()
   const faults: { in_commits: number; fault: CommitFault }[] = []
   const connections = new Set<Connection>()
+  const changes = new WeakMap<Connection, { total: () => number; seen: number }>()
   const disk = createDisk(seed)
   /** The elapsed times at which the process ended or stood still, or a commit failed. */
   const faulted: number[] = []
@@ -182,7 +195,7 @@ export function createWorld(
   async function boot(): Promise<void> {
     boots += 1
     settings.now = settings.next
-    running.process += 1
+    endProcess()
     isKilled = false
     const jitter = randomOf(mixed(seed, boots, 1))
     running.late_ms = () => jitter() % 4
@@ -191,6 +204,9 @@ export function createWorld(
     if (boots === 1) {
       file = `${FOLDER}/${seed}.db`
       copyFileSync(image, file)
+      const copy = new Sqlite(file)
+      for (const id of lacking) copy.prepare('delete from webhooks where id = ?').run(id)
+      copy.close()
     }
     // The sides of the file are remembered by the hooks of the driver.
     opened = connections
@@ -232,8 +248,9 @@ export function createWorld(
     try {
       await boot()
     } catch (error) {
-      const { code } = error as { code?: unknown }
-      if (!isKilled && !START_FAULTS.has(code)) throw error
+      const { code, message } = error as { code?: unknown; message: string }
+      const isInUse = message.includes('EADDRINUSE')
+      if (!isKilled && !isInUse && !START_FAULTS.has(code)) throw error
       if (code === 'secrets_key') settings.next = { ...settings.next, isKeyMissing: false }
       trace('the service did not start')
       kill(1_000)
@@ -241,7 +258,16 @@ export function createWorld(
     bury()
   }
 
+  /** Whether a connection changed rows since its last commit: most commits are of claims that find nothing. */
+  function hasChanged(owner: Connection): boolean {
+    const { total, seen } = changes.get(owner) ?? { total: totalOf(owner), seen: 0 }
+    const now = total()
+    changes.set(owner, { total, seen: now })
+    return now !== seen
+  }
+
   function commitHook(owner: Connection, commit: () => unknown): unknown {
+    if (!hasChanged(owner)) return disk.commit(owner, commit)
     commits += 1
     const due = faults.findIndex((one) => one.in_commits-- <= 0)
     const [found] = due === -1 ? [] : faults.splice(due, 1)
@@ -291,7 +317,7 @@ export function createWorld(
     const next = `${FOLDER}/${seed}-${boots}.db`
     copyFileSync(file, next)
     if (existsSync(`${file}-wal`)) copyFileSync(`${file}-wal`, `${next}-wal`)
-    running.process += 1
+    endProcess()
     onCommit = null
     closing.push({ old: file, open: [...connections] })
     connections.clear()
@@ -435,7 +461,7 @@ export function createWorld(
       clock.setSystemTime(Date.now() + by_ms)
     },
     async close(): Promise<void> {
-      running.process += 1
+      endProcess()
       core = null
       onCommit = null
       await settleTasks()
@@ -443,6 +469,12 @@ export function createWorld(
       bury()
     },
   }
+}
+
+/** Reads the number of rows that a connection has changed. */
+function totalOf(connection: Connection): () => number {
+  const total = connection.prepare('select total_changes()').pluck()
+  return () => total.get() as number
 }
 
 let opened: Set<Connection> | null = null

@@ -95,13 +95,13 @@ export function checkCall(
   }
   const row = database
     .prepare(
-      `select m.status, m.error_code, m.scheduled_at, m.expires_at, m.recipients, m.updated_at >= a.started_at as is_reported
+      `select m.status, m.error_code, m.scheduled_at, m.expires_at, m.recipients, a.started_at, m.updated_at >= a.started_at as is_reported
        from messages m left join message_attempts a on a.workspace_id = m.workspace_id and a.message_id = m.id and a.number = ?
        where m.workspace_id = ? and m.id = ?`,
     )
     .get(attempt, workspace_id, message_id) as
     | (Record<'status' | 'error_code' | 'recipients', string | null> &
-        Record<'scheduled_at' | 'expires_at' | 'is_reported', number | null>)
+        Record<'scheduled_at' | 'expires_at' | 'started_at' | 'is_reported', number | null>)
     | undefined
   // A report may be stored between the claim and the call: the machine sleeps, or the call waits in a queue.
   for (const { address, is_due } of recipients) {
@@ -128,8 +128,12 @@ export function checkCall(
   if (now_ms - model.clock_set_ms < DECIDED_MS) return
   if (attempt === 1 && (row?.scheduled_at ?? 0) > Date.now())
     world.violate('a schedule is kept', at)
+  const expires_at = row?.expires_at ?? Number.POSITIVE_INFINITY
+  if ((row?.started_at ?? 0) > expires_at) {
+    world.violate('an expired message is not sent', `${at}, claimed after its time`)
+  }
   if (isFaulted(world, now_ms - DECIDED_MS, now_ms)) return
-  if ((row?.expires_at ?? Number.POSITIVE_INFINITY) < Date.now() - CALL_WITHIN_MS) {
+  if (expires_at < Date.now() - CALL_WITHIN_MS) {
     world.violate('an expired message is not sent', at)
   }
 }
