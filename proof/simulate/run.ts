@@ -1,23 +1,23 @@
 // Runs the service in a simulated world, seed by seed:
 //
 //   npm run simulate -- [--seeds 100] [--seed 1] [--twice] [--trace] [--shrink] [--coverage]
-//   npm run simulate -- --scripts test/seeds [--trace]
-//   npm run simulate -- --planted [--seeds 100] [--only name,name]
+//   npm run simulate -- --scripts test/seeds [--seeds 100] [--trace]
+//   npm run simulate -- --planted [--seeds 100] [--seed 1] [--only name,name]
 //
-// --seed is the first seed. --shrink reduces the script of a seed that broke a promise; --scripts runs such scripts. --twice runs each seed a second time, and the trace must be the same. --trace prints what
+// --seed is the first seed. --shrink reduces the script of a seed that broke a promise; --scripts runs such scripts, and then the seeds, if --seeds is given. --twice runs each seed a second time, and the trace must be the same. --trace prints what
 // happened. --planted runs the seeds with each of the bugs of planted-bugs.ts. --coverage prints the share of the branches of the rules and the dispatch that ran. Exits with 1 when a promise was broken.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { realMs } from './clock.ts'
-import { coverageText, readCoverage, startCoverage } from './coverage.ts'
-import { runPlanted } from './planted.ts'
 import { scriptOf, type Timed } from './script.ts'
 import type { SeedResult } from './seed.ts'
 
+/** Without `--seeds`. */
+const SEEDS = '100'
+
 const { values } = parseArgs({
   options: {
-    seeds: { type: 'string', default: '100' },
+    seeds: { type: 'string' },
     seed: { type: 'string', default: '1' },
     twice: { type: 'boolean', default: false },
     trace: { type: 'boolean', default: false },
@@ -28,8 +28,16 @@ const { values } = parseArgs({
     only: { type: 'string' },
   },
 })
-if (values.planted) process.exit((await runPlanted(Number(values.seeds), values.only)) ? 0 : 1)
-if (values.coverage) await startCoverage()
+if (values.planted) {
+  const { runPlanted } = await import('./planted.ts')
+  const seeds = Number(values.seeds ?? SEEDS)
+  const all = await runPlanted({ seeds, first: Number(values.seed), only: values.only })
+  process.exit(all ? 0 : 1)
+}
+// The clock is replaced before all else, and not for the planted bugs, which run in processes of their own.
+const { realMs } = await import('./clock.ts')
+const coverage = values.coverage ? await import('./coverage.ts') : null
+await coverage?.startCoverage()
 const { runSeed, shrink } = await import('./seed.ts')
 
 /** After so many, the cause is more urgent than the next. */
@@ -69,7 +77,7 @@ console.log(
   `${sum.seeds} seeds, ${sum.operations} operations, ${sum.faults} faults, ${sum.broken} broken; ` +
     `${perSecond(realMs() - began_ms)}, ${perSecond((user + system) / 1000)} of CPU`,
 )
-if (values.coverage) console.log(coverageText(await readCoverage()))
+if (coverage) console.log(coverage.coverageText(await coverage.readCoverage()))
 process.exitCode = sum.broken > 0 ? 1 : 0
 
 /** A script that was kept, or one that follows from its seed. */
@@ -79,16 +87,12 @@ interface Chosen {
 }
 
 function* chosen(): Iterable<Chosen> {
-  if (values.scripts === undefined) {
-    const first = Number(values.seed)
-    for (let seed = first; seed < first + Number(values.seeds); seed++) {
-      yield { seed, script: scriptOf(seed) }
-    }
-    return
-  }
-  for (const name of readdirSync(values.scripts).sort()) {
+  for (const name of values.scripts ? readdirSync(values.scripts).sort() : []) {
     yield JSON.parse(readFileSync(`${values.scripts}/${name}`, 'utf8')) as Chosen
   }
+  const first = Number(values.seed)
+  const count = Number(values.seeds ?? (values.scripts ? 0 : SEEDS))
+  for (let seed = first; seed < first + count; seed++) yield { seed, script: scriptOf(seed) }
 }
 
 function note({ operations, faults, counted }: SeedResult): void {
