@@ -23,11 +23,12 @@ function listed(statuses: Record<string, string>): TemplateList {
   return { type: 'listed', templates, ids: { shop: ORDER, old: SALE } }
 }
 
-function open(providers: Record<string, boolean> = { wa: true }) {
+/** `providers`: their traits; a boolean: whether they list their templates. */
+function open(providers: Record<string, boolean | Partial<Traits>> = { wa: true }) {
   const traits = new Map(
-    Object.entries(providers).map(([name, lists_templates]) => [
+    Object.entries(providers).map(([name, given]) => [
       name,
-      { lists_templates } as unknown as Traits,
+      (typeof given === 'boolean' ? { lists_templates: given } : given) as Traits,
     ]),
   )
   approved = createApprovedTemplates({
@@ -135,8 +136,39 @@ describe('the approved templates', () => {
     expect(await fault(ORDER)).toBe('No provider has approved the WhatsApp template order (en)')
   })
 
-  it('are not checked where a provider lists none, nor for a name with placeholders', async () => {
-    expect(fault({ name: '{{name}}', language: 'en' })).toBeNull()
+  it('do not have a name with placeholders, which are not filled in', async () => {
+    expect(await fault({ name: '{{name}}', language: 'en' })).toBe(
+      'No provider has approved the WhatsApp template {{name}} (en)',
+    )
+  })
+
+  it('are those of the settings where a provider names them there and lists none', async () => {
+    const settings = { known_templates: { names: ['sale:en', 'any'], id_form: /^HX\d$/ } }
+    open({ twilio: settings })
+    expect(fault(SALE)).toBeNull()
+    expect(fault({ name: 'any', language: 'de' })).toBeNull()
+    expect(fault({ id: 'HX1' })).toBeNull()
+    expect(fault({ ...SALE, language: 'de' })).toBe(
+      'No provider has approved the WhatsApp template sale (de)',
+    )
+    expect(fault({ id: 'shop' })).toBe('No provider has approved the WhatsApp template shop')
+    expect(readings).toEqual([])
+    // The other provider approved what this one does not have.
+    open({ twilio: settings, wa: true })
+    expect(await fault(ORDER)).toBeNull()
+    expect(fault(SALE)).toBeNull()
+    expect(fault({ ...SALE, language: 'de' })).toContain('No provider has approved')
+    expect(await approved.stateOf(ORDER, { refresh: false })).toMatchObject({ state: 'approved' })
+    expect(await approved.stateOf(SALE, { refresh: false })).toMatchObject({ state: 'unchecked' })
+    open({ twilio: settings })
+    expect(await approved.stateOf(ORDER, { refresh: false })).toMatchObject({
+      ...{ state: 'missing', checked_at: null },
+    })
+    open({ twilio: settings, other: false })
+    expect(fault(ORDER)).toBeNull()
+  })
+
+  it('are not checked where a provider lists none', async () => {
     open({ wa: true, other: false })
     expect(fault(SALE)).toBeNull()
     open({})
@@ -192,12 +224,11 @@ describe('the state of a template', () => {
     expect(readings).toHaveLength(2)
   })
 
-  it('is not known where a provider lists none, cannot be asked, or the name has placeholders', async () => {
-    expect(await stateOf({ name: '{{name}}', language: 'en' })).toEqual({
+  it('is not known where a provider lists none, or cannot be asked', async () => {
+    open({ wa: true, other: false })
+    expect(await stateOf(ORDER)).toEqual({
       ...{ state: 'unchecked', status: null, reason: null, checked_at: null },
     })
-    open({ wa: true, other: false })
-    expect(await state(ORDER)).toBe('unchecked')
     open({})
     expect(await state(ORDER)).toBe('unchecked')
     expect(readings).toEqual([])

@@ -1,4 +1,9 @@
-import type { Provider, ProviderTemplate, TemplateList } from '../contract/outside/provider.ts'
+import type {
+  Provider,
+  ProviderTemplate,
+  TemplateList,
+  Traits,
+} from '../contract/outside/provider.ts'
 import type { WhatsappContent } from '../contract/resources/content.ts'
 import type { TemplateApproval } from '../contract/resources/templates.ts'
 import type { Awaitable } from '../runtime/awaitable.ts'
@@ -11,7 +16,7 @@ type TemplateContent = NonNullable<WhatsappContent['template']>
 export interface ApprovedTemplates {
   /**
    * Why no provider that may get the message has approved the template; null if one has, or if this is not known: a provider lists no templates,
-   * or cannot be asked now. Waits only if the template is not in a list that was read in the last minute.
+   * cannot be asked now, or has the template in its settings. Waits only if the template is not in a list that was read in the last minute.
    */
   fault(sender: string | undefined, template: TemplateContent): Awaitable<string | null>
   /** What the providers say about a template, from any sender. `refresh`: they are asked again, at most once a minute. */
@@ -121,20 +126,26 @@ export function createApprovedTemplates({
     return ''
   }
 
-  /** The providers that may get a message with a template, and whether each of them lists its templates. */
-  function providersOf(sender: string | undefined): { all: string[]; isListed: boolean } {
+  /**
+   * The providers that may get a message and list their templates. Null if the template cannot be refused: no provider may get the
+   * message, one of them lists no templates, or one has the template in its settings.
+   */
+  function listingFor(sender: string | undefined, template: TemplateContent): string[] | null {
     const message = { channel: 'whatsapp', livemode: true, sender: sender ?? null } as const
     const all = carriers.of(message).map(({ provider }) => provider)
-    const isListed =
-      all.length > 0 && all.every((one) => carriers.traits.get(one)?.lists_templates === true)
-    return { all, isListed }
+    const listing: string[] = []
+    for (const provider of all) {
+      const { known_templates, lists_templates } = carriers.traits.get(provider) ?? {}
+      if (lists_templates) listing.push(provider)
+      else if (!known_templates || isKnown(known_templates, template)) return null
+    }
+    return all.length > 0 ? listing : null
   }
 
   return {
     fault(sender, template) {
-      if (isOpen(template)) return null
-      const { all, isListed } = providersOf(sender)
-      if (!isListed) return null
+      const all = listingFor(sender, template)
+      if (all === null) return null
       const decide = () => {
         const statuses = all.map((one) => statusAt(one, template))
         if (statuses.some((status) => status === null || status === '')) return null
@@ -146,8 +157,8 @@ export function createApprovedTemplates({
       return within(WAIT_MS, Promise.all(askable.map(ask))).then(decide)
     },
     async stateOf(template, { refresh }) {
-      const { all, isListed } = providersOf(undefined)
-      if (!isListed || isOpen(template)) return UNKNOWN
+      const all = listingFor(undefined, template)
+      if (all === null) return UNKNOWN
       const isNeeded = (one: string) => refresh || foundAt(one, template) === null
       const askable = all.filter((one) => isNeeded(one) && mayAsk(one))
       await within(WAIT_MS, Promise.all(askable.map(ask)))
@@ -180,9 +191,13 @@ const UNKNOWN: TemplateApproval = {
   checked_at: null,
 }
 
-/** Whether the name has placeholders: it is known only when they are filled in. */
-function isOpen({ name, id, language }: TemplateContent): boolean {
-  return `${name}${id}${language}`.includes('{{')
+/** Whether the settings of a provider have a template. Placeholders in names are not filled in, so a name with them is no template. */
+function isKnown(
+  { names, id_form }: NonNullable<Traits['known_templates']>,
+  { name, id, language }: TemplateContent,
+): boolean {
+  if (id !== undefined) return id_form.test(id)
+  return names.includes(`${name}:${language}`) || names.includes(`${name}`)
 }
 
 const UNCHECKED =

@@ -355,8 +355,15 @@ export interface Traits {
    * refuses such e-mails.
    */
   several_recipients?: boolean
+  /** Whether e-mails get a header for one-click unsubscribe (RFC 8058). Absent: not known. */
+  one_click?: boolean
   /** Whether `Provider.templates` lists the templates. The service then refuses messages with others. */
   lists_templates?: boolean
+  /**
+   * The templates of WhatsApp that the settings name, for a provider that lists none: `name:language`, or `name` for every language, and
+   * the form of their ids. The service then refuses messages with others.
+   */
+  known_templates?: { names: readonly string[]; id_form: RegExp }
   /** Whether the provider signs mails with the keys of sending domains. */
   signs?: boolean
   /**

@@ -2,7 +2,13 @@ import type { CallListInstanceCreateOptions } from 'twilio/lib/rest/api/v2010/ac
 import type { MessageListInstanceCreateOptions } from 'twilio/lib/rest/api/v2010/account/message.js'
 import type { MessageRef, Outcome, SendJob } from '../../contract/outside/provider.ts'
 import type { Channel, VoiceContent, WhatsappContent } from '../../contract/resources/content.ts'
-import { isLoopback, isMessagingService, isNumber, type TwilioSettings } from './settings.ts'
+import {
+  CONTENT_SID,
+  isLoopback,
+  isMessagingService,
+  isNumber,
+  type TwilioSettings,
+} from './settings.ts'
 
 /** The parameters of the resource that is created for a message, or the reason why it is not created. */
 type Request =
@@ -96,7 +102,7 @@ function whatsappParams(
   if (template) {
     const { id, name = '', language, variables } = template
     const contentSid = id ?? own(content_sids, `${name}:${language}`) ?? own(content_sids, name)
-    if (contentSid === undefined || !/^HX[0-9a-fA-F]{32}$/.test(contentSid)) {
+    if (contentSid === undefined || !CONTENT_SID.test(contentSid)) {
       return refused('template_unknown', 'No ContentSid is set for this template')
     }
     // Meta's variables of buttons: Twilio fills them from those of the text.

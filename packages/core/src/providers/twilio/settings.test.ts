@@ -33,6 +33,17 @@ describe('the settings of Twilio', () => {
     })
   })
 
+  it('name the templates of WhatsApp', () => {
+    const senders = { whatsapp: ['+15550100002'] }
+    const known = (more: object) =>
+      traitsOf(providerSettings.parse({ ...BASE, senders, ...more })).known_templates
+    expect(known({ content_sids: { 'order:en': `HX${'1'.repeat(32)}` } })?.names).toEqual([
+      'order:en',
+    ])
+    expect(known({})?.names).toEqual([])
+    expect(known({})?.id_form.test(`HX${'a'.repeat(32)}`)).toBe(true)
+  })
+
   it('can say that Twilio does not answer STOP', () => {
     const settings = providerSettings.parse({ ...BASE, handles_stop: false })
     expect(traitsOf(settings)).toMatchObject({ handles_stop: false, messages_per_second: null })

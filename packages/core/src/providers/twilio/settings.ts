@@ -5,6 +5,8 @@ const MESSAGING_SERVICE = /^MG[0-9a-f]{32}$/i
 const E164 = /^\+[1-9]\d{1,14}$/
 const SHORT_CODE = /^\d{3,8}$/
 const ALPHANUMERIC = /^(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9 &_+-]{1,11}$/
+/** The id of a WhatsApp template at Twilio. */
+export const CONTENT_SID = /^HX[0-9a-fA-F]{32}$/
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 
 function oneOf(forms: readonly RegExp[], message: string) {

@@ -1,11 +1,11 @@
 import { LIMITS } from '../../contract/limits.ts'
 import { CONNECTIONS, type ProviderType } from '../common-settings.ts'
-import { settings, type TwilioSettings } from './settings.ts'
+import { CONTENT_SID, settings, type TwilioSettings } from './settings.ts'
 
 /** Text messages, WhatsApp and calls through an account at Twilio. */
 export const twilioType = {
   settings,
-  traits: ({ senders, messages_per_second, handles_stop }) => ({
+  traits: ({ senders, messages_per_second, handles_stop, content_sids = {} }) => ({
     channels: (['sms', 'whatsapp', 'voice'] as const).filter(
       (channel) => senders[channel] !== undefined,
     ),
@@ -23,6 +23,9 @@ export const twilioType = {
     messages_per_second: messages_per_second ?? null,
     handles_stop: handles_stop ?? true,
     connections: CONNECTIONS,
+    ...(senders.whatsapp && {
+      known_templates: { names: Object.keys(content_sids), id_form: CONTENT_SID },
+    }),
   }),
   packages: () => ['twilio'],
   open: async (settings, context) => (await import('./twilio.ts')).createTwilio(settings, context),
