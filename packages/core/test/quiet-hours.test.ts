@@ -174,7 +174,17 @@ describe('quiet hours', () => {
     await core.contacts.create(workspaceId, { phone: DAR, email: 'Asha@Example.com', attributes })
     expect(await deferredOf(offer(DAR))).toBe('2026-05-05T02:15:00.000Z')
     expect(await deferredOf(offer('ASHA@example.com'))).toBe('2026-05-05T02:15:00.000Z')
+    // Without a zone of its own, the contact has that of its number on each channel, as its page says.
+    const [phone, email] = ['+919812345678', 'ravi@example.com']
+    const ravi = await core.contacts.create(workspaceId, { phone, email })
+    for (const to of [phone, email]) {
+      expect([to, await deferredOf(offer(to))]).toEqual([to, '2026-05-05T02:30:00.000Z'])
+    }
+    expect((await core.people.get(workspaceId, ravi.id)).zone).toEqual({
+      ...{ time_zone: 'Asia/Kolkata', source: 'country' },
+    })
     // A test key does not learn what a contact has.
+    expect(await deferredOf(offer(email), test)).toBe('2026-05-04T23:00:00.000Z')
     expect(await deferredOf(offer(DAR), test)).toBe('2026-05-05T05:00:00.000Z')
     for (const [i, time_zone] of ['Berlin', '+05:45', 7, null, ''].entries()) {
       const phone = `+25571234000${i}`

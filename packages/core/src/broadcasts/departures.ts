@@ -1,6 +1,5 @@
 import { LIMITS } from '../contract/limits.ts'
 import type { BroadcastTimeZone, Departure } from '../contract/resources/broadcasts.ts'
-import type { Channel } from '../contract/resources/content.ts'
 import type { Schedule } from '../messages/acceptance.ts'
 import type { RecipientDraft } from '../messages/bulk-recipients.ts'
 import type { QuietHoursOf } from '../quiet-hours/quiet-hours.ts'
@@ -9,10 +8,10 @@ import type { BroadcastRow, ContactRow, MessageRow } from '../rows/rows.ts'
 import { instantOf, ZONE_AHEAD_MS } from '../rules/quiet-hours.ts'
 
 /** When the message to a contact goes, and the zone that decides it. */
-export type DepartureOf = (
-  to: string,
-  contact: Pick<ContactRow, 'attributes'>,
-) => { at: Date; zone: string }
+export type DepartureOf = (contact: Pick<ContactRow, 'phone' | 'attributes'>) => {
+  at: Date
+  zone: string
+}
 
 /** The time of a broadcast. With `time_zone`, `scheduled_at` is the local time of recipients, as if it were UTC. */
 export interface BroadcastTime {
@@ -29,18 +28,13 @@ export function beginOf({ scheduled_at, time_zone }: BroadcastTime): Date | null
 /** Null for a broadcast whose messages all go when they are accepted. */
 export async function openDepartures(
   quietHours: Pick<QuietHoursOf, 'zonesFor'>,
-  {
-    workspace_id,
-    channel,
-    scheduled_at,
-    time_zone,
-  }: BroadcastTime & { workspace_id: string; channel: Channel },
+  { workspace_id, scheduled_at, time_zone }: BroadcastTime & { workspace_id: string },
 ): Promise<DepartureOf | null> {
   if (scheduled_at === null || time_zone === null) return null
-  const zoneOf = await quietHours.zonesFor(workspace_id, channel)
+  const zoneOf = await quietHours.zonesFor(workspace_id)
   const times = new Map<string, Date>()
-  return (to, { attributes }) => {
-    const zone = zoneOf(to, attributes)
+  return (contact) => {
+    const zone = zoneOf(contact)
     const at = times.get(zone) ?? instantOf(scheduled_at, zone)
     times.set(zone, at)
     return { at, zone }
@@ -103,7 +97,7 @@ export async function planDepartures(
     /** Messages that go together are spread, by the rate or else by the second. */
     scheduleOf({ to, index }: Pick<RecipientDraft, 'to' | 'index'>): Schedule {
       if (!departureOf) return AT_ONCE
-      const departure = departureOf(to, contacts[index] as ContactRow)
+      const departure = departureOf(contacts[index] as ContactRow)
       planned.set(to, departure)
       const before = positions.add(departure)
       const spread_ms =

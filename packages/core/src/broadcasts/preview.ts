@@ -45,8 +45,7 @@ export async function previewOf(
       await inTurns(
         part.found?.drafts.map(({ index }) => index) ?? [...part.contacts.keys()],
         (i) => {
-          const contact = part.contacts[i] as ContactRow
-          departures.add(departureOf(contact.phone ?? '', contact))
+          departures.add(departureOf(part.contacts[i] as ContactRow))
         },
       )
     }

@@ -24,30 +24,30 @@ export interface QuietHoursOf {
     identity: Pick<KeyIdentity, 'workspace_id' | 'mode'>,
     messages: { category: TemplateCategory; channel: Channel; recipients: () => readonly string[] },
   ): Awaitable<EndOfQuiet | null>
-  /** The zones of the recipients of a workspace, whether it has quiet hours or not. */
-  zonesFor(workspaceId: string, channel: Channel): Promise<ZoneOf>
+  /** The zones of the contacts of a workspace, whether it has quiet hours or not. */
+  zonesFor(workspaceId: string): Promise<ZoneOf>
   /** The zone of a contact, and where it is from. */
-  zoneOf(
-    workspaceId: string,
-    contact: Pick<ContactRow, 'phone' | 'attributes'>,
-  ): Promise<RecipientZone>
+  zoneOf(workspaceId: string, contact: Located): Promise<RecipientZone>
   /** Forgets the settings of a workspace, because they changed. */
   forget(workspaceId: string): void
 }
 
-/**
- * The IANA zone of a recipient: the one in the attributes of its contact, else that of the country of its number, else that of
- * the workspace.
- */
-export type ZoneOf = (recipient: string, attributes: ContactRow['attributes']) => string
+/** What a contact has that says where its clocks are. */
+type Located = Pick<ContactRow, 'phone' | 'attributes'>
 
-/** How long settings are used: a change by another process counts after this time at the latest. */
+/**
+ * The IANA zone of a contact on any channel: the one in its attributes, else that of the country of its number, else that of the
+ * workspace.
+ */
+export type ZoneOf = (contact: Located) => string
+
 /** The IANA zone of a recipient: of the attributes of its contact, of the country of its number, or of the workspace. */
 export interface RecipientZone {
   time_zone: string
   source: 'contact' | 'country' | 'workspace'
 }
 
+/** How long settings are used: a change by another process counts after this time at the latest. */
 const FRESH_MS = 5_000
 
 /** The number of workspaces whose settings are kept. At this number the map is emptied before the next one is added. */
@@ -93,6 +93,7 @@ export function createQuietHours({
     recipients: readonly string[],
   ): Promise<ReadonlyMap<string, string>> {
     const zones = new Map<string, string>()
+    const zoneOfNumber = await numberZones()
     for (let at = 0; at < recipients.length; at += ADDRESSES_MAX) {
       if (at > 0) await turn()
       const addresses = recipients.slice(at, at + ADDRESSES_MAX)
@@ -101,7 +102,7 @@ export function createQuietHours({
           ? { phones: [], email_keys: addresses.map(emailKey) }
           : { phones: addresses, email_keys: [] }
       for (const row of await storage.read.contacts.attributes(workspaceId, keys)) {
-        const zone = zoneIn(row.attributes)
+        const zone = zoneIn(row.attributes) ?? zoneOfNumber(row.phone)
         const address = channel === 'email' ? row.email_key : row.phone
         if (address !== null && zone !== null) zones.set(address, zone.toLowerCase())
       }
@@ -119,17 +120,18 @@ export function createQuietHours({
         return endIn(hours, { channel, zones, usual: settings?.time_zone ?? 'UTC' })
       })
     },
-    async zonesFor(workspaceId, channel) {
+    async zonesFor(workspaceId) {
       const settings = await settingsOf(workspaceId)
-      const otherZoneOf = await zonesWithoutContacts(channel, settings?.time_zone ?? 'UTC')
-      return (recipient, attributes) => zoneIn(attributes) ?? otherZoneOf(recipient)
+      const zoneOfNumber = await numberZones()
+      return ({ phone, attributes }) =>
+        zoneIn(attributes) ?? zoneOfNumber(phone) ?? settings?.time_zone ?? 'UTC'
     },
     async zoneOf(workspaceId, { phone, attributes }) {
       const own = zoneIn(attributes)
       if (own !== null) return { time_zone: own, source: 'contact' }
-      const { countryOf } = await numbers()
-      const country = phone === null ? undefined : COUNTRY_ZONES.get(countryOf(phone) ?? '')
-      if (country !== undefined) return { time_zone: country, source: 'country' }
+      const zoneOfNumber = await numberZones()
+      const country = zoneOfNumber(phone)
+      if (country !== null) return { time_zone: country, source: 'country' }
       const settings = await settingsOf(workspaceId)
       return { time_zone: settings?.time_zone ?? 'UTC', source: 'workspace' }
     },
@@ -156,17 +158,13 @@ function numbers(): NonNullable<typeof loadedNumbers> {
   return loadedNumbers
 }
 
-/** The zone of a recipient whose contact has none: that of the number's country, else the usual one. */
-async function zonesWithoutContacts(
-  channel: Channel,
-  usual: string,
-): Promise<(recipient: string) => string> {
-  if (channel === 'email') return () => usual
+/** The zone of a number: that of its country, if the country has one. */
+async function numberZones(): Promise<(phone: string | null) => string | null> {
   const { countryOf } = await numbers()
-  return (recipient) => COUNTRY_ZONES.get(countryOf(recipient) ?? '') ?? usual
+  return (phone) => (phone === null ? null : (COUNTRY_ZONES.get(countryOf(phone) ?? '') ?? null))
 }
 
-/** The ends in the zones of recipients: that of the contact, else that of the number's country, else the usual one. */
+/** The ends in the zones of recipients: that of the contact, else that of the recipient's number, else the usual one. */
 async function endIn(
   hours: readonly QuietHours[],
   of: { channel: Channel; zones: Awaitable<ReadonlyMap<string, string>>; usual: string },
@@ -174,11 +172,12 @@ async function endIn(
   const { channel, usual } = of
   const isMail = channel === 'email'
   const zones = await of.zones
-  const otherZoneOf = await zonesWithoutContacts(channel, usual)
+  const zoneOfNumber = isMail ? () => null : await numberZones()
   // The recipients of a bulk share few zones and times.
   const ends = new Map<string, number>()
   return (recipient, due) => {
-    const zone = zones.get(isMail ? emailKey(recipient) : recipient) ?? otherZoneOf(recipient)
+    const zone =
+      zones.get(isMail ? emailKey(recipient) : recipient) ?? zoneOfNumber(recipient) ?? usual
     const due_ms = due.getTime()
     const key = `${due_ms} ${zone}`
     const end_ms = ends.get(key) ?? nextAllowed(due, hours, zone).getTime()
