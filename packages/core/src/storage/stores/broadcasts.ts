@@ -20,6 +20,7 @@ import type { BroadcastRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
 
 import { filledUp, isBelow, type StoreDialect } from './queries.ts'
+import { isSuppressedAfter } from './suppressions.ts'
 
 /** The columns of a broadcast that change. */
 export type BroadcastChange = Partial<Omit<BroadcastRow, 'workspace_id' | 'id'>>
@@ -41,9 +42,10 @@ export const BROADCAST_HOLDS = `(c.status = 'canceled' or (c.status = 'paused' a
 
 export function broadcastStore(
   db: Db,
-  { broadcasts: t, bulks, messages, suppressions }: Tables,
+  tables: Tables,
   { locked, messagesByBulk }: Pick<StoreDialect, 'locked' | 'messagesByBulk'>,
 ) {
+  const { broadcasts: t, bulks, messages } = tables
   const one = (workspaceId: string, id: string) =>
     and(eq(t.workspace_id, workspaceId), eq(t.id, id))
   const matching = (workspaceId: string, status: BroadcastStatus | undefined) =>
@@ -120,18 +122,8 @@ export function broadcastStore(
         { id, channel, started_at }: Pick<BroadcastRow, 'id' | 'channel' | 'started_at'>,
       ): Promise<number> {
         if (!started_at) return 0
-        const left = db
-          .select({ address: suppressions.address })
-          .from(suppressions)
-          .where(
-            and(
-              eq(suppressions.workspace_id, workspaceId),
-              eq(suppressions.channel, channel),
-              eq(suppressions.reason, 'opt_out'),
-              gt(suppressions.created_at, started_at),
-            ),
-          )
-        const isLeft = inArray(sql`lower(${messages.recipient})`, left)
+        const left = { channel, reason: 'opt_out', since: started_at } as const
+        const isLeft = isSuppressedAfter(db, tables, workspaceId, left)
         const found = db.select({ n: rowCount }).from(messagesByBulk)
         return (await found.where(and(messagesOf(workspaceId, id), isLeft)))[0]?.n ?? 0
       },

@@ -1,5 +1,4 @@
 import { and, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm'
-import type { SuppressionReason } from '../../contract/outside/provider.ts'
 import type { Channel } from '../../contract/resources/messages.ts'
 import type { Db } from '../../rows/dialect.ts'
 import type { CountedStatus } from '../../rows/messages.ts'
@@ -12,6 +11,7 @@ import {
   type PeriodRange,
   storable,
 } from '../../rules/count-changes.ts'
+import type { SuppressedAfter } from './suppressions.ts'
 
 /** Filters of a list. Bounds are inclusive. */
 export interface MessageFilter {
@@ -44,10 +44,7 @@ export interface MessageFilter {
 }
 
 /** Whether the recipient of a message was suppressed after a time for a reason, or was not. */
-export interface SuppressedSince {
-  channel: Channel
-  reason: SuppressionReason
-  since: Date
+export interface SuppressedSince extends SuppressedAfter {
   is: boolean
 }
 

@@ -40,6 +40,7 @@ import {
 } from './message-totals.ts'
 import { filledUp, includesIn, positionIn, removeOldest, type StoreDialect } from './queries.ts'
 import { type IndexedRecipient, recipientIndex } from './recipient-index.ts'
+import { isSuppressedAfter } from './suppressions.ts'
 
 /** A message whose content is null if it is too long for a list. */
 export type ShortMessageRow = Omit<MessageRow, 'content'> & {
@@ -88,13 +89,7 @@ const CHANGED_MEANWHILE_MAX = 100
 
 export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
   const { locked } = dialect
-  const {
-    messages: t,
-    message_attempts: attempts,
-    message_events: events,
-    bulks,
-    suppressions,
-  } = tables
+  const { messages: t, message_attempts: attempts, message_events: events, bulks } = tables
   const { idempotency_keys: answers } = tables
 
   const content = dialect.messageContent
@@ -153,15 +148,9 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
     return { ...filter, indexed: await index.find(workspaceId, recipient) }
   }
 
-  function isSuppressed(workspaceId: string, { channel, reason, since, is }: SuppressedSince): SQL {
-    const some = and(
-      eq(suppressions.workspace_id, workspaceId),
-      eq(suppressions.channel, channel),
-      eq(suppressions.reason, reason),
-      gt(suppressions.created_at, since),
-    )
-    const addresses = db.select({ address: suppressions.address }).from(suppressions).where(some)
-    return sql`(lower(${t.recipient}) in (${addresses})) = ${is ? sql`true` : sql`false`}`
+  function isSuppressed(workspaceId: string, { is, ...after }: SuppressedSince): SQL {
+    const found = isSuppressedAfter(db, tables, workspaceId, after)
+    return sql`${found} = ${is ? sql`true` : sql`false`}`
   }
 
   function matching(workspaceId: string, { ids, ...filter }: BoundedFilter) {

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, inArray, lt, or } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, inArray, lt, or, type SQL, sql } from 'drizzle-orm'
 import { CHANNELS, type Channel } from '../../contract/resources/content.ts'
 import type { SuppressionReason } from '../../contract/resources/suppressions.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
@@ -18,6 +18,41 @@ export interface SuppressionFilter {
 
 /** The place of a suppression in the order of the list. */
 export type SuppressionPosition = Pick<SuppressionRow, 'created_at' | 'channel' | 'address'>
+
+/** A suppression of an address for a reason after a time. */
+export interface SuppressedAfter {
+  channel: Channel
+  reason: SuppressionReason
+  since: Date
+}
+
+/**
+ * SQL: whether the recipient of a message was suppressed so. A suppression has the domain of an e-mail as A-labels, a message as its
+ * contact writes it, and no engine converts them: for such domains the recipient is that of the contact with the address.
+ */
+export function isSuppressedAfter(
+  db: Db,
+  { suppressions: t, messages, contacts }: Tables,
+  workspaceId: string,
+  { channel, reason, since }: SuppressedAfter,
+): SQL {
+  const some = and(
+    eq(t.workspace_id, workspaceId),
+    eq(t.channel, channel),
+    eq(t.reason, reason),
+    gt(t.created_at, since),
+  )
+  const addresses = (condition: SQL | undefined) =>
+    db.select({ address: t.address }).from(t).where(condition)
+  const isListed = sql`lower(${messages.recipient}) in (${addresses(some)})`
+  if (channel !== 'email') return sql`(${isListed})`
+  const holders = and(
+    eq(contacts.workspace_id, workspaceId),
+    inArray(contacts.email_key, addresses(and(some, includes(t.address, 'xn--')))),
+  )
+  const written = db.select({ email: contacts.email }).from(contacts).where(holders)
+  return sql`(${isListed} or ${messages.recipient} in (${written}))`
+}
 
 export function suppressionStore(db: Db, { suppressions: t }: Tables) {
   const matching = (workspaceId: string, { channel, reason, search }: SuppressionFilter) =>
