@@ -3,6 +3,7 @@ import { type Audit, createAudit, createRefusedSignIns } from './audit/audit.ts'
 
 import { type Billing, createBilling } from './billing/billing.ts'
 import { type Broadcasts, createBroadcasts } from './broadcasts/broadcasts.ts'
+import { createOneClickRule } from './broadcasts/drafts.ts'
 import { type BroadcastStepper, createBroadcastStepper } from './broadcasts/run.ts'
 import { type ApprovedTemplates, createApprovedTemplates } from './carriers/approved-templates.ts'
 import { createCarriers, createPauses } from './carriers/carriers.ts'
@@ -408,7 +409,11 @@ function bindApi(parts: Parts) {
     key: createCodeKey({ storage, runtime, sealer: parts.sealer }),
     onQueued: dispatching.wakeDeliveries,
   })
-  const spreading = { ...sending, onQueued: dispatching.wakeDeliveries }
+  const spreading = {
+    ...sending,
+    onQueued: dispatching.wakeDeliveries,
+    oneClickFault: createOneClickRule({ carriers, public_url: parts.public_url }),
+  }
   const stepBroadcast = createBroadcastStepper(spreading)
   const stepBulk = createBulkStepper(sending)
   const providers = createProviderDesk({

@@ -59,6 +59,7 @@ import { sessionsContract } from './storage/sessions.contract.ts'
 import { settleContract } from './storage/settle.contract.ts'
 import { suppressedContract } from './storage/suppressed.contract.ts'
 import { suppressionsContract } from './storage/suppressions.contract.ts'
+import { templatesContract } from './storage/templates.contract.ts'
 import { testDeliveriesContract } from './storage/test-deliveries.contract.ts'
 import { testQuotasContract } from './storage/test-quotas.contract.ts'
 import { verificationsContract } from './storage/verifications.contract.ts'
@@ -86,6 +87,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('webhook notices', () => webhookNoticesContract(open))
     describe('contacts', () => contactsContract(open))
     describe('suppressions', () => suppressionsContract(open))
+    describe('templates', () => templatesContract(open))
     describe('write', () => writeContract(open))
     describe('lists', () => listsContract(open))
     describe('isolation', () => isolationContract(open))

@@ -134,13 +134,19 @@ it('a transactional e-mail has no postal address', async () => {
 
 it('a marketing e-mail whose own List-Unsubscribe is not one-click is refused', async () => {
   const headers = { 'List-Unsubscribe': '<mailto:off@acme.example>' }
-  await publish('own', { subject: 'News', text: 'News', headers })
-  const request = { channel: 'email', template: { name: 'own' }, audience: {} }
-  expect((await post('broadcasts', request)).body).toMatchObject({
-    details: [{ path: 'template.name', message: expect.stringContaining('List-Unsubscribe-Post') }],
+  const content = { subject: 'News', text: 'News', headers }
+  const variants = [{ channel: 'email', locale: 'en', content }]
+  const own = await post('templates', { name: 'own', category: 'marketing', variants })
+  expect(own.body).toMatchObject({
+    details: [
+      {
+        path: 'variants.0.content.headers',
+        message: expect.stringContaining('List-Unsubscribe-Post'),
+      },
+    ],
   })
   const both = { ...headers, 'list-unsubscribe-post': 'List-Unsubscribe=One-Click' }
   await publish('both', { subject: 'News', text: 'News', headers: both })
-  const allowed = { ...request, template: { name: 'both' }, draft: true }
+  const allowed = { channel: 'email', template: { name: 'both' }, audience: {}, draft: true }
   expect((await post('broadcasts', allowed)).status).toBe(201)
 })

@@ -226,6 +226,27 @@ describe('a layout', () => {
     )
   })
 
+  it('makes a template with many e-mails at most 2 MiB large', async () => {
+    const brand = await published(layoutOf(`<!--${'x'.repeat(100_000)}-->{{content}}`))
+    const using = (count: number) => ({
+      variants: Array.from({ length: count }, (_, i) =>
+        email({ subject: 'a', html: 'x', layout: brand }, `en-x-${i}`),
+      ),
+    })
+    await store(using(20))
+    const answer = await call('POST', TEMPLATES, { name: newName(), ...using(21) })
+    expect([answer.status, answer.body.message]).toEqual([
+      400,
+      `variants: with their layouts and their plain texts, the e-mails of a template must be at most ${LIMITS.template_mails_bytes} bytes together`,
+    ])
+    const templates = Array.from({ length: 17 }, () => ({ name: newName(), ...using(20) }))
+    const pushed = await call('POST', `${TEMPLATES}/push`, { templates })
+    expect([pushed.status, pushed.body.message]).toEqual([
+      400,
+      expect.stringContaining(`at most ${LIMITS.template_push_mails_bytes} bytes together`),
+    ])
+  })
+
   it('is pushed with the templates that use it, which become new versions with it', async () => {
     const [brand, name] = [`z-${newName()}`, newName()]
     const push = (html: string, more: object = {}) =>

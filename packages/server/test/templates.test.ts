@@ -19,6 +19,10 @@ const call = (method: string, path: string, json?: object) =>
   world().call(method, path, { key, ...(json && { json }) })
 
 const sms = (locale: string, text: string) => ({ channel: 'sms', locale, content: { text } })
+const mail = (content: object) => ({
+  ...{ channel: 'email', locale: 'en' },
+  content: { subject: 'Hi', text: 'Hi', ...content },
+})
 const order = {
   default_locale: 'en',
   variables: [
@@ -118,6 +122,35 @@ describe('a template', () => {
       'declared twice',
     ],
     [{ variants: [{ ...sms('en', 'a'), content: { txt: 'a' } }] }, 'variants.0.content'],
+    [
+      { variables: [{ name: 'items', type: 'list', example: { title: 'Tea' } }] },
+      'The example of items cannot be used: Variable items must be a string',
+    ],
+    [{ variables: [{ name: 'a', type: 'list', example: 'x' }] }, 'example of a must be a list'],
+    [{ variables: [{ name: 'a', type: 'text', example: true }] }, 'example of a must be a text'],
+    [
+      { variants: [mail({ headers: { 'X-Order': '{{order_id}}' } })] },
+      'variants.0.content.headers.X-Order: no placeholder is filled in here',
+    ],
+    [{ variants: [mail({ reply_to: ['{{a}}@acme.example'] })] }, 'content.reply_to.0: no place'],
+    [
+      {
+        variants: [
+          {
+            ...{ channel: 'whatsapp', locale: 'en' },
+            content: { template: { name: 'order_{{a}}', language: 'en' } },
+          },
+        ],
+      },
+      'variants.0.content.template.name: no placeholder is filled in here',
+    ],
+    [
+      {
+        category: 'marketing',
+        variants: [mail({ headers: { 'List-Unsubscribe': '<mailto:off@acme.example>' } })],
+      },
+      'needs List-Unsubscribe-Post too',
+    ],
   ])('refuses %j', async (fault, message) => {
     const answer = await call('POST', TEMPLATES, { name: 'faulty', ...order, ...fault })
     expect([answer.status, answer.body.error]).toEqual([400, 'validation_error'])
@@ -241,6 +274,51 @@ describe('a send from a template', () => {
     const subject = { ...json, content: { subject: 'Other' } }
     const other = await call('POST', SEND, subject)
     expect((await messageOf(other.body.data.message_id)).content.subject).toBe('Other')
+  })
+
+  it('needs no value for a field that the request has', async () => {
+    const name = await publish({ variants: [mail({ subject: 'Order {{order_id}}' })] })
+    const to = 'delivered@sandbox.svc'
+    const json = { to, channel: 'email', content: { subject: 'Mine {{x}}' }, template: { name } }
+    const sent = await call('POST', SEND, json)
+    expect(sent.status, sent.text).toBe(201)
+    expect((await messageOf(sent.body.data.message_id)).content).toEqual({
+      ...{ subject: 'Mine {{x}}', text: 'Hi' },
+    })
+    const without = await call('POST', SEND, { ...json, content: { tags: [] } })
+    expect(without.body.message).toBe('No value for {{order_id}}')
+  })
+
+  it('has no unsubscribe link in its subject', async () => {
+    const text = '{{unsubscribe_url}}'
+    const name = await publish({
+      variants: [mail({ subject: 'Leave: {{unsubscribe_url}}', text })],
+    })
+    const shown = await call('POST', `${TEMPLATES}/preview`, { name, channel: 'email' })
+    expect(shown.body.data.preview).toMatchObject({
+      ...{ missing: ['unsubscribe_url'], content: { subject: 'Leave: ', text } },
+    })
+    const use = { channel: 'email', template: { name } }
+    const to = 'delivered@sandbox.svc'
+    const sent = await call('POST', SEND, { to, ...use })
+    expect(sent.body.message).toBe('No value for {{unsubscribe_url}}')
+    const content = { subject: '{{unsubscribe_url}}', text: 'a' }
+    for (const bulk of [use, { channel: 'email', content }]) {
+      const answer = await call('POST', '/api/v1/messages/bulk', { ...bulk, recipients: [to] })
+      expect(answer.text).toContain('No value for {{unsubscribe_url}}')
+    }
+  })
+
+  it('for marketing takes no List-Unsubscribe without one click from the request', async () => {
+    const name = await publish({ category: 'marketing', variants: [mail({})] })
+    const headers = { 'List-Unsubscribe': '<mailto:off@acme.example>' }
+    const to = 'delivered@sandbox.svc'
+    const json = { to, channel: 'email', content: { headers }, template: { name } }
+    const refused = await call('POST', SEND, json)
+    expect(refused.body).toMatchObject({ details: [{ path: 'content.headers' }] })
+    const post = { 'list-unsubscribe-post': 'List-Unsubscribe=One-Click' }
+    const both = { ...json, content: { headers: { ...headers, ...post } } }
+    expect((await call('POST', SEND, both)).status).toBe(201)
   })
 
   it.each([

@@ -115,7 +115,7 @@ folder does not have stay as they are. svc templates publish <name> <version> pu
       .command('diff')
       .summary('compare a folder with the service')
       .description(
-        'Shows what a push would change, line by line. Exits with 0 if nothing differs, and with 1 otherwise.',
+        'Shows what a push would change in the drafts, line by line. Exits with 0 if nothing differs, and with 1 otherwise.',
       )
       .argument('<dir>', FOLDER)
       .argument('[names...]', 'only these templates'),

@@ -2159,7 +2159,7 @@ export interface TemplatesCreateBody {
     type: 'text' | 'number' | 'boolean' | 'list'
     /** The value without one in the request. Not for a list. */
     fallback?: string | number | boolean | undefined
-    /** A value for previews; not used to send. */
+    /** A value of the type, for previews; not used to send. */
     example?: unknown | undefined
   }[] | undefined
   /** One for each channel and locale, with placeholders. */
@@ -2180,7 +2180,7 @@ export interface TemplatesPushBody {
       type: 'text' | 'number' | 'boolean' | 'list'
       /** The value without one in the request. Not for a list. */
       fallback?: string | number | boolean | undefined
-      /** A value for previews; not used to send. */
+      /** A value of the type, for previews; not used to send. */
       example?: unknown | undefined
     }[] | undefined
     /** One for each channel and locale, with placeholders. */
@@ -2208,7 +2208,7 @@ export interface TemplatesPreviewBody {
       type: 'text' | 'number' | 'boolean' | 'list'
       /** The value without one in the request. Not for a list. */
       fallback?: string | number | boolean | undefined
-      /** A value for previews; not used to send. */
+      /** A value of the type, for previews; not used to send. */
       example?: unknown | undefined
     }[] | undefined
     /** One for each channel and locale, with placeholders. */
@@ -2248,7 +2248,7 @@ export interface TemplatesUpdateBody {
     type: 'text' | 'number' | 'boolean' | 'list'
     /** The value without one in the request. Not for a list. */
     fallback?: string | number | boolean | undefined
-    /** A value for previews; not used to send. */
+    /** A value of the type, for previews; not used to send. */
     example?: unknown | undefined
   }[] | undefined
   /** One for each channel and locale, with placeholders. */

@@ -34,7 +34,7 @@ import { suppressedAddress } from '../rules/recipients.ts'
 import type { Writes } from '../storage/ports/storage.ts'
 import type { BroadcastChange, SuppressedSince } from '../storage/ports/stores.ts'
 import { type BroadcastTime, beginOf, departuresOf } from './departures.ts'
-import { openMailing, sentChannelOf } from './drafts.ts'
+import { type MailingParts, openMailing, sentChannelOf } from './drafts.ts'
 import { previewOf } from './preview.ts'
 import { announceBroadcast } from './run.ts'
 
@@ -125,7 +125,7 @@ const FAILURES = 20
 const CANCELED = 'canceled'
 
 export function createBroadcasts(
-  parts: BulkParts & { onQueued: () => void },
+  parts: BulkParts & MailingParts & { onQueued: () => void },
 ): Broadcasts<'decoded'> {
   const { storage, runtime } = parts
   const { read } = storage

@@ -1,4 +1,5 @@
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
+import type { Carriers } from '../carriers/carriers.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { NewBroadcast } from '../contract/resources/broadcasts.ts'
@@ -6,11 +7,17 @@ import type { BulkRequest } from '../contract/resources/bulk-request.ts'
 import type { EmailContent } from '../contract/resources/content.ts'
 import { CHANNELS_BUT_VOICE, channelText } from '../contract/resources/send-request.ts'
 import type { TemplateUse } from '../contract/resources/template-use.ts'
+import { takesOneClick } from '../contract/signing/unsubscribe-url.ts'
 import type { BulkParts } from '../messages/bulk-accept.ts'
 import { type Recipients, recipientsOf } from '../messages/bulk-recipients.ts'
 import type { BroadcastRow, ContactRow } from '../rows/rows.ts'
 import { contentTemplate } from '../rules/template.ts'
-import { sourceOf, type TemplateSource } from '../templates/use-template.ts'
+import {
+  lacksOneClick,
+  NEEDS_ONE_CLICK,
+  sourceOf,
+  type TemplateSource,
+} from '../templates/use-template.ts'
 import { type AudienceOf, type AudiencePart, nextPart } from './audience.ts'
 
 /** What the messages of a broadcast have in common. */
@@ -40,14 +47,40 @@ export function sentChannelOf({ channel }: Pick<BroadcastRow, 'channel'>): SentC
   return channel
 }
 
+/** What opens a broadcast. */
+export type MailingParts = Pick<BulkParts, 'storage' | 'senders'> & {
+  /** Why the service adds no header for one-click unsubscribe to marketing e-mails; null if it does. */
+  oneClickFault: () => string | null
+}
+
+/** The rule for `MailingParts`. */
+export function createOneClickRule({
+  carriers,
+  public_url,
+}: {
+  carriers: Pick<Carriers, 'of' | 'serves' | 'traits'>
+  public_url: () => string
+}): MailingParts['oneClickFault'] {
+  return () => {
+    // The sandbox sends no mail.
+    if (!carriers.serves('email')) return null
+    if (!takesOneClick(public_url())) return 'the public URL of the service is not https'
+    const all = carriers.of({ channel: 'email', livemode: true, sender: null })
+    const isOff = all.some(({ provider }) => carriers.traits.get(provider)?.one_click === false)
+    return isOff ? 'a provider of e-mail has it turned off' : null
+  }
+}
+
 /** @throws SvcError `validation_error` like a send from the template, also for a sender that is not allowed. */
 export async function openMailing(
-  { storage, senders }: Pick<BulkParts, 'storage' | 'senders'>,
+  { storage, senders, oneClickFault }: MailingParts,
   identity: KeyIdentity,
   of: AudienceOf & { channel: SentChannel; template: TemplateUse; from: string | undefined },
 ): Promise<Mailing> {
   const source = await sourceOf(storage.read, identity.workspace_id, of)
-  if (of.channel === 'email' && source.category === 'marketing') checkUnsubscribe(source)
+  if (of.channel === 'email' && source.category === 'marketing') {
+    checkUnsubscribe(source, oneClickFault)
+  }
   const { placeholders } = contentTemplate(source.content, { has_blocks: true })
   const { length } = JSON.stringify(source.content)
   const size = Math.min(
@@ -62,14 +95,18 @@ export async function openMailing(
 }
 
 /** @throws SvcError `validation_error` for a marketing e-mail that its recipient cannot unsubscribe from with one click. */
-function checkUnsubscribe({ content, used }: TemplateSource): void {
+function checkUnsubscribe(
+  { content, used }: TemplateSource,
+  oneClickFault: MailingParts['oneClickFault'],
+): void {
   const { headers = {} } = content as EmailContent
-  const names = Object.keys(headers).map((name) => name.toLowerCase())
-  // Without a header of its own an e-mail gets that of the service.
-  if (!names.includes('list-unsubscribe') || names.includes('list-unsubscribe-post')) return
-  throw invalid(
-    'template.name',
-    `Template ${used.name} is for marketing: its List-Unsubscribe needs List-Unsubscribe-Post too (RFC 8058)`,
+  const refused = (why: string) => invalid('template.name', `Template ${used.name}: ${why}`)
+  if (lacksOneClick({ headers })) throw refused(NEEDS_ONE_CLICK)
+  const hasOwn = Object.keys(headers).some((name) => name.toLowerCase() === 'list-unsubscribe')
+  const fault = hasOwn ? null : oneClickFault()
+  if (fault === null) return
+  throw refused(
+    `its marketing e-mails would lack one-click unsubscribe (RFC 8058), because ${fault}. Ask the operator, or give the template List-Unsubscribe and List-Unsubscribe-Post of its own`,
   )
 }
 

@@ -22,6 +22,7 @@ import { planDepartures } from './departures.ts'
 import {
   type DraftedPart,
   type Mailing,
+  type MailingParts,
   nextDrafts,
   openMailing,
   requestOf,
@@ -112,7 +113,7 @@ export function announceBroadcast(
 }
 
 export function createBroadcastStepper(
-  parts: BulkParts & { onQueued: () => void },
+  parts: BulkParts & MailingParts & { onQueued: () => void },
 ): BroadcastStepper {
   const { storage, runtime, senders, sequences } = parts
   const { read } = storage

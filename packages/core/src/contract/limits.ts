@@ -255,6 +255,10 @@ export const LIMITS = {
   template_versions_bytes: 256 * MB,
   /** The longest HTML of a template of which a plain text is made, or that svc changes: at most 40 ms. */
   template_html_length: 150_000,
+  /** What publishing makes of the e-mails of one template, which each message from it reads: 10 ms. */
+  template_mails_bytes: 2 * MB,
+  /** The same for all templates of one push, which are in memory at the same time. */
+  template_push_mails_bytes: 32 * MB,
   /** Mail programs show at most 140 characters beside the subject. */
   template_preview_text_length: 250,
   /** Blocks of a template in one another, and lists of a value in one another. */

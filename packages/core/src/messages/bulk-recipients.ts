@@ -215,7 +215,10 @@ function messageFor(
   const contact = contact_id === undefined ? undefined : contacts.get(contact_id)
   const lookUp = lookUpFor(recipient, contact, request.defaults)
   const content = template.fill(
-    (name) => lookUp(name) ?? source?.lookUp(name) ?? unsubscribeValue(request.channel, name),
+    (name, field) =>
+      lookUp(name, field) ??
+      source?.lookUp(name, field) ??
+      unsubscribeValue(request.channel, name, field),
     missing,
     bulk.spent,
   )

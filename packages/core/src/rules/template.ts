@@ -3,8 +3,8 @@ import { LIMITS } from '../contract/limits.ts'
 import type { Content } from '../contract/resources/content.ts'
 import type { TemplateItem, TemplateValue } from '../contract/resources/template-use.ts'
 
-/** Returns the value of a variable, or null. Only stored templates have lists. */
-export type LookUp = (name: string) => TemplateValue
+/** Returns the value of a variable in a field of the content, or null. Only stored templates have lists. */
+export type LookUp = (name: string, field: string) => TemplateValue
 
 /** A content with placeholders. */
 export interface ContentTemplate {
@@ -92,6 +92,25 @@ function fillOf(value: unknown, path: readonly string[], parsing: Parsing): Fill
   }
 }
 
+/**
+ * @throws SvcError `validation_error` for `{{` in a field that no filling changes, such as an address or a header: recipients would read it.
+ */
+export function checkUnfilled(content: Content, place = 'content'): void {
+  const check = (value: unknown, path: readonly string[]): void => {
+    const name = path.join('.')
+    if (typeof value === 'string') {
+      if (FILLED.test(name) || !value.includes('{{')) return
+      throw refusal(
+        `${place}.${name}`,
+        'no placeholder is filled in here, so it must not have "{{"',
+      )
+    }
+    if (typeof value !== 'object' || value === null) return
+    for (const [key, inner] of Object.entries(value)) check(inner, [...path, key])
+  }
+  check(content, [])
+}
+
 interface Placeholder {
   kind: 'value'
   name: string
@@ -165,19 +184,24 @@ function textTemplate(text: string, path: string, parsing: Parsing): Fill | null
   if (unended) throw refuse(`{{#${unended.kind} ${unended.name}}} has no {{/${unended.kind}}}`)
   if (nodes.every((node) => typeof node === 'string')) return null
   const encode = path === 'html' ? escapeHtml : String
-  return (filling) => new Rendering(filling, encode).textOf(nodes)
+  return (filling) => new Rendering(filling, { field: path, encode }).textOf(nodes)
 }
 
 /** The filling of one text. */
 class Rendering {
   readonly #filling: Filling
+  readonly #field: string
   readonly #encode: (value: string) => string
   /** The items of the blocks around the current place. */
   readonly #items: TemplateItem[] = []
   #text = ''
 
-  constructor(filling: Filling, encode: (value: string) => string) {
+  constructor(
+    filling: Filling,
+    { field, encode }: { field: string; encode: (value: string) => string },
+  ) {
     this.#filling = filling
+    this.#field = field
     this.#encode = encode
   }
 
@@ -240,7 +264,7 @@ class Rendering {
         if (value !== null && value !== undefined) return value
       } else if (name === 'this') return item
     }
-    return this.#filling.lookUp(name)
+    return this.#filling.lookUp(name, this.#field)
   }
 
   #step(): void {
@@ -249,7 +273,7 @@ class Rendering {
 }
 
 function isList(value: TemplateValue): value is readonly TemplateItem[] {
-  return typeof value === 'object' && value !== null
+  return Array.isArray(value)
 }
 
 function otherwiseOf({ otherwise }: Block): readonly Node[] {

@@ -51,6 +51,16 @@ describe('inlined CSS', () => {
     ).toBe('<a {{#if b}}rel="{{b}}" {{/if}} style="color: red;">SVCPLACE0_</a>')
   })
 
+  it('keeps the quotation marks of a fallback out of an attribute', async () => {
+    expect(
+      await inlined(
+        `<style>a{font-family:{{f|"Arial"}}}@media print{a{font-family:{{f|"Arial"}}}}</style><a title='{{t|"x"}}'>{{n|"y"}}</a>`,
+      ),
+    ).toMatch(
+      /^<style>\s*@media print \{\s*a \{\s*font-family: \{\{f\|"Arial"\}\};?\s*\}\s*\}\s*<\/style><a title="\{\{t\|&quot;x&quot;\}\}" style="font-family: \{\{f\|&quot;Arial&quot;\}\};">\{\{n\|"y"\}\}<\/a>$/,
+    )
+  })
+
   it('fetches nothing', async () => {
     const links = `<link rel="stylesheet" href="${url}/a.css"><img src="${url}/a.png">`
     const html = await inlined(

@@ -14,7 +14,7 @@ import { contentTemplate } from '../rules/template.ts'
 import { textOfHtml } from '../rules/text-of-html.ts'
 import type { Reads } from '../storage/ports/storage.ts'
 import type { InlineCss } from './inline-css.ts'
-import { variantFor } from './use-template.ts'
+import { lacksOneClick, NEEDS_ONE_CLICK, variantFor } from './use-template.ts'
 
 /** What the e-mails of a template have beside the fields that their author wrote. */
 export type Mails = Pick<TemplateVersionRow, 'htmls' | 'plain_texts'>
@@ -60,6 +60,7 @@ export function createMails({
     pushed: ReadonlyMap<string, Written> = new Map(),
   ): Promise<Mails> {
     const mails: Mail[] = []
+    const count = countMails()
     for (const [index, { channel, locale, content: given }] of variants.entries()) {
       const content = given as StoredEmail
       if (channel !== 'email' || !content.html) continue
@@ -74,6 +75,8 @@ export function createMails({
       if (preview_text !== undefined) html = withPreviewText(html, preview_text)
       const inlines = (category === 'layout' || inline_css) && /<style[\s>]/i.test(html)
       if (html !== content.html || inlines) assertLength(html, place)
+      // Before their CSS is copied, so that few of them are in memory.
+      if (html !== content.html) count(html)
       mails.push({ place, locale, content, html, inlines })
     }
     await inline(workspaceId, mails)
@@ -118,14 +121,23 @@ export function createMails({
   }
 }
 
-/** @throws SvcError `validation_error` for a layout that is none, or an e-mail without a subject. */
+/**
+ * @throws SvcError `validation_error` for a layout that is none, an e-mail without a subject, or a marketing e-mail without one-click
+ * unsubscribe.
+ */
 export function checkMails({ category, variants }: Written): void {
   for (const [index, { channel, content }] of variants.entries()) {
     const place = `variants.${index}.content`
     const { subject, html, ...others } = content as StoredEmail
     if (category !== 'layout') {
-      if (channel !== 'email' || subject !== undefined) continue
-      throw invalid(`${place}.subject`, `Missing required field: ${place}.subject`)
+      if (channel !== 'email') continue
+      if (subject === undefined) {
+        throw invalid(`${place}.subject`, `Missing required field: ${place}.subject`)
+      }
+      if (category === 'marketing' && lacksOneClick(others)) {
+        throw invalid(`${place}.headers`, `${place}.headers: ${NEEDS_ONE_CLICK}`)
+      }
+      continue
     }
     if (channel !== 'email' || subject !== undefined || Object.keys(others).length > 0) {
       throw invalid(place, 'A layout has only e-mails, and these only html')
@@ -143,6 +155,7 @@ export function checkMails({ category, variants }: Written): void {
 async function lastForms(mails: readonly Mail[]): Promise<Mails> {
   const htmls: Record<string, string> = {}
   const plain_texts: Record<string, string> = {}
+  const count = countMails()
   for (const { place, locale, content, html } of mails.toSorted((a, b) =>
     a.locale < b.locale ? -1 : 1,
   )) {
@@ -150,15 +163,42 @@ async function lastForms(mails: readonly Mail[]): Promise<Mails> {
       const { subject = '', text } = content
       // The placeholders of the layout and of the preview text count too.
       contentTemplate({ subject, html, ...(text && { text }) }, { has_blocks: true, place })
+      count(html)
       htmls[locale] = html
     }
     if (!content.text) {
       const text = plainTextOf(html, place)
-      if (text !== '') plain_texts[locale] = text
+      if (text !== '') {
+        count(text)
+        plain_texts[locale] = text
+      }
     }
     await turn()
   }
   return { htmls: Object.keys(htmls).length > 0 ? htmls : null, plain_texts }
+}
+
+/** The bytes of last forms. @throws SvcError `validation_error` if they are too many for a new version. */
+export function sizeOfMails({ htmls, plain_texts }: Mails): number {
+  const count = countMails()
+  let bytes = 0
+  for (const text of [...Object.values(htmls ?? {}), ...Object.values(plain_texts)]) {
+    bytes = count(text)
+  }
+  return bytes
+}
+
+/** Counts the bytes of texts, and throws when they are too many for one template. */
+function countMails(): (text: string) => number {
+  let bytes = 0
+  return (text) => {
+    bytes += Buffer.byteLength(text)
+    if (bytes <= LIMITS.template_mails_bytes) return bytes
+    throw invalid(
+      'variants',
+      `variants: with their layouts and their plain texts, the e-mails of a template must be at most ${LIMITS.template_mails_bytes} bytes together`,
+    )
+  }
 }
 
 /** The plain text of a HTML, with its placeholders. */

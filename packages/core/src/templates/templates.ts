@@ -22,11 +22,11 @@ import type {
 import type { PriceOf } from '../prices/price.ts'
 import type { TemplateRow, TemplateVersionRow } from '../rows/rows.ts'
 import type { StoredVariant } from '../rows/templates.ts'
-import { contentTemplate } from '../rules/template.ts'
+import { checkUnfilled, contentTemplate } from '../rules/template.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { createCssInliner } from './inline-css.ts'
-import { checkMails, createMails, type Mails } from './mails.ts'
+import { checkMails, createMails, type Mails, sizeOfMails } from './mails.ts'
 import { CATEGORY_DEFAULT, marketingTextsOf, previewOf } from './use-template.ts'
 
 /** Stored templates of messages: drafts, and versions that never change. */
@@ -181,6 +181,9 @@ export function createTemplates({
     async publish(workspaceId, name, { version: wanted } = {}, actor = SERVICE) {
       const before = live(await storage.read.templates.byName(workspaceId, name))
       const source = await sourceFor(before, wanted)
+      // Rules that are newer than the draft or the version hold for the new version.
+      await checkDraft(draftOf(source))
+      sizeOfMails(source)
       return storage.write(async (stores) => {
         await assertCredentialHolds(stores, workspaceId, actor, 'send')
         const row = live(await stores.templates.lock(workspaceId, name))
@@ -198,8 +201,11 @@ export function createTemplates({
       const wanted: Wanted[] = []
       const drafts = new Map(given.map(({ name, ...request }) => [name, newDraft(request)]))
       for (const [name, draft] of drafts) await ofTemplate(name, () => checkDraft(draft))
+      let bytes = 0
       for (const [name, draft] of drafts) {
         const mails = await ofTemplate(name, () => mailsOf(workspaceId, draft, drafts))
+        bytes += sizeOfMails(mails)
+        if (bytes > LIMITS.template_push_mails_bytes) throw tooMuchMail()
         wanted.push({ name, draft, mails })
       }
       if (dry_run) return planned(workspaceId, wanted, publish)
@@ -349,7 +355,7 @@ export function createTemplates({
     const at = runtime.now()
     const settled = { ...draft, kinds: kindsOf(draft), is_changed: false, updated_at: at }
     const latest = await latestOf(templates, row)
-    if (latest && isSame(draftOf(latest), draft) && isSame(latest.htmls, mails.htmls)) {
+    if (latest && isSame(draftOf(latest), draft) && haveSameHtml(latest, mails)) {
       await templates.change(workspace_id, name, settled)
       return { version: latest, is_new: false }
     }
@@ -427,8 +433,7 @@ async function planOf(
   const change = row === null ? 'created' : changed.length > 0 ? 'updated' : 'unchanged'
   const draft = row && change === 'unchanged' ? draftOf(row) : wanted
   const latest = row && (await latestOf(templates, row))
-  const isLatest =
-    latest !== null && isSame(draftOf(latest), draft) && isSame(latest.htmls, mails.htmls)
+  const isLatest = latest !== null && isSame(draftOf(latest), draft) && haveSameHtml(latest, mails)
   const is_published = publish && !isLatest
   const newest =
     known && is_published
@@ -491,6 +496,11 @@ function isSame(one: unknown, other: unknown): boolean {
   return JSON.stringify(one) === JSON.stringify(other)
 }
 
+/** Without a text of the whole, because it runs in a transaction and compares megabytes. */
+function haveSameHtml(one: Mails, other: Mails): boolean {
+  return isDeepStrictEqual(one.htmls, other.htmls)
+}
+
 function sizeOf(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value))
 }
@@ -517,7 +527,9 @@ async function checkDraft(draft: Draft): Promise<void> {
     throw invalid('variants', `A template may have at most ${max} bytes as JSON`)
   }
   for (const [index, { content }] of draft.variants.entries()) {
-    contentTemplate(content, { has_blocks: true, place: `variants.${index}.content` })
+    const place = `variants.${index}.content`
+    contentTemplate(content, { has_blocks: true, place })
+    checkUnfilled(content, place)
     await turn()
   }
 }
@@ -565,6 +577,13 @@ function tooMany(): SvcError {
   return invalid(
     '',
     `A workspace may have at most ${LIMITS.templates} templates. Delete one that is not used any more`,
+  )
+}
+
+function tooMuchMail(): SvcError {
+  return invalid(
+    'templates',
+    `With their layouts and their plain texts, the e-mails of a push must be at most ${LIMITS.template_push_mails_bytes} bytes together. Push fewer templates at a time`,
   )
 }
 

@@ -7,16 +7,19 @@ import {
   type Channel,
   type Content,
   contents,
+  type EmailAdditions,
   type StoredEmail,
 } from '../contract/resources/content.ts'
 import type { SendRequest, TemplateRequest } from '../contract/resources/send-request.ts'
-import type {
-  TemplateCategory,
-  TemplatePreview,
-  TemplateUse,
-  TemplateValue,
-  TemplateVariable,
-  UsedTemplate,
+import {
+  exampleFault,
+  isOfType,
+  type TemplateCategory,
+  type TemplatePreview,
+  type TemplateUse,
+  type TemplateValue,
+  type TemplateVariable,
+  type UsedTemplate,
 } from '../contract/resources/templates.ts'
 import { unsubscribeValue } from '../contract/signing/unsubscribe-url.ts'
 import type { PriceOf } from '../prices/price.ts'
@@ -94,8 +97,8 @@ function sourceIn(
   return {
     used: { name: row.name, version: row.version, locale: variant.locale },
     content: texts ? withMarketingTexts(channel, content, texts) : content,
-    lookUp: (name) =>
-      own(variables, name) ?? fallbacks.get(name) ?? unsubscribeValue(channel, name),
+    lookUp: (name, field) =>
+      own(variables, name) ?? fallbacks.get(name) ?? unsubscribeValue(channel, name, field),
   }
 }
 
@@ -104,21 +107,48 @@ export function filledRequest(
   { template: _, ...request }: TemplateRequest,
   source: TemplateSource,
 ): SendRequest {
-  const { content, missing } = fillContent(request.channel, source)
+  const additions = ('content' in request && request.content) || {}
+  if (source.category === 'marketing' && lacksOneClick(additions)) {
+    throw invalid('content.headers', `content.headers: ${NEEDS_ONE_CLICK}`)
+  }
+  const { content, missing } = fillContent(request.channel, source, additions)
   if (missing.size > 0) throw invalid('template.variables', `No value for ${namesOf(missing)}`)
-  const additions = 'content' in request ? request.content : {}
-  return { ...request, content: { ...content, ...additions } } as SendRequest
+  return { ...request, content } as SendRequest
 }
 
-/** A content without missing values is checked as that of a request. */
+/**
+ * A content without missing values is checked as that of a request. `additions`: checked fields in place of those of the template,
+ * which then need no values.
+ */
 function fillContent(
   channel: Channel,
   { content: unfilled, lookUp }: Pick<TemplateSource, 'content' | 'lookUp'>,
+  additions: EmailAdditions = {},
 ) {
   const missing = new Set<string>()
-  const content = contentTemplate(unfilled, { has_blocks: true }).fill(lookUp, missing)
-  if (missing.size === 0) decode(z.object({ content: contents[channel] }), { content })
-  return { content, missing }
+  const given = Object.entries(additions).filter(([, value]) => value !== undefined)
+  const names = new Set(given.map(([name]) => name))
+  const others = Object.fromEntries(
+    Object.entries(unfilled).filter(([name]) => !names.has(name)),
+  ) as Content
+  const filled = contentTemplate(others, { has_blocks: true }).fill(lookUp, missing)
+  if (missing.size === 0) {
+    const { subject } = additions
+    const checked = { ...filled, ...(subject !== undefined && { subject }) }
+    decode(z.object({ content: contents[channel] }), { content: checked })
+  }
+  // In the order of the template's fields.
+  return { content: { ...unfilled, ...Object.fromEntries(given), ...filled } as Content, missing }
+}
+
+/** What a marketing e-mail with a `List-Unsubscribe` of its own lacks. */
+export const NEEDS_ONE_CLICK =
+  'a marketing e-mail with a List-Unsubscribe of its own needs List-Unsubscribe-Post too (RFC 8058)'
+
+/** Whether a recipient cannot unsubscribe from an e-mail with one click. Without a header of its own it gets that of the service. */
+export function lacksOneClick({ headers = {} }: EmailAdditions): boolean {
+  const names = Object.keys(headers).map((name) => name.toLowerCase())
+  return names.includes('list-unsubscribe') && !names.includes('list-unsubscribe-post')
 }
 
 /**
@@ -131,10 +161,10 @@ export function previewOf(
   { texts, priceOf }: { texts: MarketingTexts | null; priceOf: PriceOf },
 ): TemplatePreview {
   const source = sourceIn(row, { channel, template: use }, texts)
-  const examples = new Map(row.variables.map(({ name, example }) => [name, example ?? null]))
+  const examples = new Map(row.variables.map((one) => [one.name, exampleOf(one)]))
   const { content, missing } = fillContent(channel, {
     ...source,
-    lookUp: (name) => source.lookUp(name) ?? (examples.get(name) as TemplateValue) ?? null,
+    lookUp: (name, field) => source.lookUp(name, field) ?? examples.get(name) ?? null,
   })
   // No number has an empty prefix, so this is the default price.
   const { encoding, segments, credits } = priceOf(channel, content)('')
@@ -145,6 +175,13 @@ export function previewOf(
     missing: [...missing].slice(0, LIMITS.bulk_variables),
     ...{ encoding, segments, credits },
   }
+}
+
+/** @throws SvcError `validation_error` for an example that was stored before examples were checked. */
+function exampleOf(variable: TemplateVariable): TemplateValue {
+  const fault = exampleFault(variable)
+  if (fault !== null) throw invalid('variables', fault)
+  return (variable.example ?? null) as TemplateValue
 }
 
 /** The bulk with the content of the template, whose placeholders are filled in for each recipient. */
@@ -160,14 +197,8 @@ function own(values: Readonly<Record<string, TemplateValue>>, name: string): Tem
 }
 
 function checkType({ name, type }: TemplateVariable, value: TemplateValue): void {
-  if (value === null) return
-  const isOfType =
-    type === 'list'
-      ? typeof value === 'object'
-      : type === 'text'
-        ? typeof value === 'string' || typeof value === 'number'
-        : typeof value === type
-  if (!isOfType) throw invalid('template.variables', `Variable ${name} must be a ${type}`)
+  if (value !== null && !isOfType(type, value))
+    throw invalid('template.variables', `Variable ${name} must be a ${type}`)
 }
 
 /**

@@ -2,9 +2,11 @@ import { expect, it } from 'vitest'
 import { RUNS_ALL_CASES } from '../../../../test/all-cases.ts'
 import type { KeyIdentity } from '../../src/api-keys/api-keys.ts'
 import { type Broadcasts, createBroadcasts } from '../../src/broadcasts/broadcasts.ts'
+import type { MailingParts } from '../../src/broadcasts/drafts.ts'
 import { createBroadcastStepper, startBroadcastWatch } from '../../src/broadcasts/run.ts'
 import { createCarriers } from '../../src/carriers/carriers.ts'
 import { createContacts } from '../../src/contacts/contacts.ts'
+import { emailKey } from '../../src/contract/fields/email-address.ts'
 import { units } from '../../src/contract/fields/units.ts'
 import { QUOTAS } from '../../src/contract/limits.ts'
 import type { Outcome } from '../../src/contract/outside/provider.ts'
@@ -39,10 +41,10 @@ export function broadcastsContract(open: OpenStorage): void {
   const bench = benchFor(open)
 
   /** The feature on a storage, as the core makes it. */
-  function featureOn(storage: Storage) {
+  function featureOn(storage: Storage, oneClickFault: MailingParts['oneClickFault'] = () => null) {
     const { clock: runtime } = bench
     const carriers = createCarriers([])
-    const parts: BulkParts & { onQueued: () => void } = {
+    const parts: BulkParts & MailingParts & { onQueued: () => void } = {
       storage,
       runtime,
       quotas: QUOTAS,
@@ -67,6 +69,7 @@ export function broadcastsContract(open: OpenStorage): void {
       recipients_max: 1_000,
       attachments_max_bytes: 1_000_000,
       onQueued() {},
+      oneClickFault,
     }
     const broadcasts = createBroadcasts(parts)
     const step = createBroadcastStepper(parts)
@@ -474,6 +477,32 @@ export function broadcastsContract(open: OpenStorage): void {
     expect((await broadcasts.get(workspaceId, id)).results).toMatchObject({ queued: 0, failed: 7 })
   })
 
+  it('sends e-mails in the zones of the numbers of their contacts', async () => {
+    const { workspaceId, identity } = await stage(0)
+    const rows = ['+919812345678', '+14155550100', null].map((phone, i) => {
+      const email = `n${i}@example.com`
+      return contactOf(workspaceId, i, { phone, email, email_key: email })
+    })
+    await bench.storage.write(({ contacts }) => contacts.insert(rows))
+    const { broadcasts, run } = featureOn(bench.storage)
+    const scheduled_at = new Date(bench.clock.now().getTime() + 24 * 60 * MINUTE_MS)
+    const timed = { channel: 'email', scheduled_at, time_zone: 'recipient' } as const
+    const departures = [
+      [-5.5, 1, 'Asia/Kolkata'],
+      [0, 2, 'UTC'],
+    ].map(([hours, messages, zone]) => ({
+      at: new Date(scheduled_at.getTime() + (hours as number) * 60 * MINUTE_MS),
+      ...{ messages, time_zones: [zone] },
+    }))
+    expect((await broadcasts.preview(identity, request(timed))).departures).toEqual(departures)
+    await make(broadcasts, identity, timed)
+    bench.clock.advance(10 * 60 * MINUTE_MS)
+    await run()
+    expect(
+      (await sent(workspaceId)).map((one) => [one.recipient, one.scheduled_at?.toISOString()]),
+    ).toEqual([0, 1, 1].map((i, n) => [`n${n}@example.com`, departures[i]?.at.toISOString()]))
+  })
+
   it('sends at once where the local time is past, and spreads it by the rate', async () => {
     const { workspaceId, identity } = await stage(5)
     const { broadcasts, run } = featureOn(bench.storage)
@@ -510,10 +539,10 @@ export function broadcastsContract(open: OpenStorage): void {
   it('sends e-mails, whose address counts in any spelling', async () => {
     const { workspaceId, identity } = await stage(0)
     await bench.storage.write(async ({ contacts, suppressions }) => {
-      const mails = ['Asha@Example.com', 'juma@example.com']
+      const mails = ['Asha@Example.com', 'juma@Bücher.example']
       await contacts.insert(
         mails.map((email, i) =>
-          contactOf(workspaceId, i, { phone: null, email, email_key: email.toLowerCase() }),
+          contactOf(workspaceId, i, { phone: null, email, email_key: emailKey(email) }),
         ),
       )
       await suppressions.add([
@@ -528,13 +557,14 @@ export function broadcastsContract(open: OpenStorage): void {
     await run()
     const [mail, ...others] = await sent(workspaceId)
     expect(others).toEqual([])
-    expect(mail).toMatchObject({ recipient: 'juma@example.com', sender: 'Acme' })
+    expect(mail).toMatchObject({ recipient: 'juma@Bücher.example', sender: 'Acme' })
     expect(mail?.content).toMatchObject({ html: '<p>N1</p>' })
     bench.clock.advance(1_000)
     await bench.storage.write(({ suppressions }) =>
       suppressions.add([
         {
-          ...{ workspace_id: workspaceId, channel: 'email', address: 'juma@example.com' },
+          ...{ workspace_id: workspaceId, channel: 'email' },
+          address: 'juma@xn--bcher-kva.example',
           ...{ reason: 'opt_out', created_at: bench.clock.now() },
         },
       ]),
@@ -543,20 +573,48 @@ export function broadcastsContract(open: OpenStorage): void {
     expect(results).toMatchObject({ queued: 1, unsubscribed: 1 })
   })
 
+  it('sends no marketing e-mails without one-click unsubscribe', async () => {
+    const { workspaceId, identity, templates } = await stage(0)
+    const email = 'n1@example.com'
+    const row = contactOf(workspaceId, 1, { email, email_key: email })
+    await bench.storage.write(({ contacts }) => contacts.insert([row]))
+    const id = await make(featureOn(bench.storage).broadcasts, identity, { channel: 'email' })
+    const { broadcasts, run } = featureOn(bench.storage, () => 'it is off')
+    const refused = /^Template news: .* lack one-click unsubscribe \(RFC 8058\), because it is off/
+    const asked = request({ channel: 'email' })
+    await expect(broadcasts.create(identity, asked)).rejects.toThrow(refused)
+    await expect(broadcasts.preview(identity, asked)).rejects.toThrow(refused)
+    await run()
+    expect((await broadcasts.get(workspaceId, id)).broadcast).toMatchObject({
+      ...{
+        status: 'paused',
+        pause: { reason: 'template', message: expect.stringMatching(refused) },
+      },
+    })
+    const headers = { 'List-Unsubscribe': '<https://acme.example>', 'list-unsubscribe-post': 'x' }
+    const content = { subject: 'News', text: 'News', headers }
+    const variants = [{ channel: 'email' as const, locale: 'en', content }]
+    await templates.update(workspaceId, 'news', { variants })
+    await templates.publish(workspaceId, 'news')
+    await broadcasts.resume(identity, id)
+    await run()
+    expect(await sent(workspaceId)).toMatchObject([{ recipient: email, content: { headers } }])
+  })
+
   it('lists its recipients by what happened to them', async () => {
     const { workspaceId, identity } = await stage(0)
-    const [good, full, gone, cross] = ['Good', 'full', 'gone', 'cross'].map(
-      (one) => `${one}@x.example`,
+    const [good, full, gone, cross] = ['Good@x', 'full@x', 'gone@x', 'cross@Bücher'].map(
+      (one) => `${one}.example`,
     )
     const mails = [good, full, gone, cross] as string[]
     const contacts = mails.map((email, i) =>
-      contactOf(workspaceId, i, { phone: null, email, email_key: email.toLowerCase() }),
+      contactOf(workspaceId, i, { phone: null, email, email_key: emailKey(email) }),
     )
     const suppress = (address: string, reason: 'bounce' | 'complaint' | 'opt_out') =>
       bench.storage.write(({ suppressions }) =>
         suppressions.add([
           {
-            ...{ workspace_id: workspaceId, channel: 'email', address, reason },
+            ...{ workspace_id: workspaceId, channel: 'email', address: emailKey(address), reason },
             created_at: bench.clock.now(),
           },
         ]),

@@ -231,6 +231,8 @@ export const contents = {
 export type SmsContent = z.output<typeof smsContent>
 /** The content of an e-mail. */
 export type EmailContent = z.output<typeof emailContent>
+/** What a request may add to an e-mail from a stored template. */
+export type EmailAdditions = z.output<typeof emailAdditions>
 /** The content of an e-mail in a stored template. A layout has only `html`. */
 export type StoredEmail = z.output<typeof storedContents.email>
 /** The content of a WhatsApp message. */

@@ -14,6 +14,12 @@ export type TemplateValue = TemplateScalar | readonly TemplateItem[]
 /** The values of variables, indexed by name. */
 export type TemplateValues = Readonly<Record<string, TemplateValue>>
 
+/** The types of variables. */
+export const VARIABLE_TYPES = ['text', 'number', 'boolean', 'list'] as const
+
+/** The type of a variable. */
+export type VariableType = (typeof VARIABLE_TYPES)[number]
+
 const TEMPLATE_NAME_TEXT =
   'The name of a template must be 1 to 100 lower-case letters, digits, "-", "_" or ".", and begin with a letter or a digit'
 
@@ -44,8 +50,8 @@ function localeName(given: string): string | null {
   }
 }
 
-/** The fault of a value; `depth`: the number of lists around it. */
-function valueFault(name: string, value: unknown, depth: number): string | null {
+/** The fault of a value; `depth`: the number of lists around it. Null for a `TemplateValue`. */
+export function valueFault(name: string, value: unknown, depth = 0): string | null {
   if (value === null || typeof value === 'number' || typeof value === 'boolean') return null
   if (typeof value === 'string') {
     return value.length > LIMITS.bulk_variable_length
@@ -84,6 +90,13 @@ function valuesFault(values: Record<string, unknown>, depth = 0): string | null 
     if (fault !== null) return fault
   }
   return null
+}
+
+/** Whether a value may stand for a variable of the type. A number is a text too. */
+export function isOfType(type: VariableType, value: TemplateValue): boolean {
+  if (type === 'list') return Array.isArray(value)
+  if (type === 'text') return typeof value === 'string' || typeof value === 'number'
+  return typeof value === type
 }
 
 /** The values of a template's variables. */

@@ -5,7 +5,15 @@ import { credits, text, timestamp, uuid } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
 import { CHANNELS, type Channel, type Content, storedContents } from './content.ts'
 import { SMS_ENCODINGS } from './message.ts'
-import { locale, templateName, templateValues } from './template-use.ts'
+import {
+  isOfType,
+  locale,
+  type TemplateValue,
+  templateName,
+  templateValues,
+  VARIABLE_TYPES,
+  valueFault,
+} from './template-use.ts'
 
 export * from './template-use.ts'
 
@@ -14,12 +22,6 @@ export const TEMPLATE_CATEGORIES = ['marketing', 'transactional'] as const
 
 /** What the messages of a template are for. */
 export type TemplateCategory = (typeof TEMPLATE_CATEGORIES)[number]
-
-/** The types of variables. */
-export const VARIABLE_TYPES = ['text', 'number', 'boolean', 'list'] as const
-
-/** The type of a variable. */
-export type VariableType = (typeof VARIABLE_TYPES)[number]
 
 const VARIABLE_NAME = /^[\p{L}\p{N}_][\p{L}\p{M}\p{N}_.-]*$/u
 
@@ -37,7 +39,9 @@ const templateVariable = z.strictObject({
   fallback: scalar.optional().meta({
     description: 'The value without one in the request. Not for a list.',
   }),
-  example: z.unknown().optional().meta({ description: 'A value for previews; not used to send.' }),
+  example: z.unknown().optional().meta({
+    description: 'A value of the type, for previews; not used to send.',
+  }),
 })
 
 /** A declared variable of a template. */
@@ -57,11 +61,26 @@ const variables = z
         fault('fallback', `The fallback of ${name} must be a ${type}`)
       }
       const length = JSON.stringify(example)?.length ?? 0
-      if (length > LIMITS.bulk_variable_length) {
-        fault('example', `The example must be at most ${LIMITS.bulk_variable_length} characters`)
-      }
+      const wrong =
+        length > LIMITS.bulk_variable_length
+          ? `The example must be at most ${LIMITS.bulk_variable_length} characters`
+          : exampleFault({ name, type, example })
+      if (wrong !== null) fault('example', wrong)
     }
   })
+
+/** Why a preview cannot use an example; null if it can. */
+export function exampleFault({
+  name,
+  type,
+  example = null,
+}: Pick<TemplateVariable, 'name' | 'type' | 'example'>): string | null {
+  if (example === null) return null
+  const fault = valueFault(name, example)
+  if (fault !== null) return `The example of ${name} cannot be used: ${fault}`
+  const isGood = isOfType(type, example as TemplateValue)
+  return isGood ? null : `The example of ${name} must be a ${type}`
+}
 
 const TYPE_OF = { text: 'string', number: 'number', boolean: 'boolean', list: '' } as const
 

@@ -1,3 +1,4 @@
+import { isLoopback } from '../fields/client-network.ts'
 import type { MessageRef, ProviderContext } from '../outside/provider.ts'
 import type { Channel, Content, EmailContent } from '../resources/content.ts'
 import { messageToken } from './mail-address-token.ts'
@@ -15,9 +16,21 @@ export function unsubscribeUrl(
   return `${public_url}/unsubscribe/${messageToken(secret, 'unsubscribe', ref)}`
 }
 
-/** The value of the placeholder for the unsubscribe link in an e-mail: the placeholder itself. Null for every other one. */
-export function unsubscribeValue(channel: Channel, name: string): string | null {
-  return channel === 'email' && name === NAME ? PLACEHOLDER : null
+/** The fields in which the link takes the place of the placeholder. */
+const FIELDS: ReadonlySet<string> = new Set(['html', 'text'])
+
+/** Whether mailbox providers call an address at this public URL: RFC 8058 section 3.1 requires https. Trials run on this machine. */
+export function takesOneClick(public_url: string): boolean {
+  const { protocol, hostname } = new URL(public_url)
+  return protocol === 'https:' || isLoopback(hostname.replace(/^\[|\]$/g, ''))
+}
+
+/**
+ * The value of the placeholder for the unsubscribe link in a field of an e-mail: the placeholder itself. Null for every other
+ * placeholder, and in a field that has no link, such as the subject.
+ */
+export function unsubscribeValue(channel: Channel, name: string, field: string): string | null {
+  return channel === 'email' && name === NAME && FIELDS.has(field) ? PLACEHOLDER : null
 }
 
 /** Whether an e-mail shows its unsubscribe link. */

@@ -4,10 +4,9 @@ import type { MessageRef, ProviderContext, SendJob } from '../../contract/outsid
 import type { EmailContent } from '../../contract/resources/content.ts'
 import { headerName } from '../../contract/resources/email-headers.ts'
 import { messageToken } from '../../contract/signing/mail-address-token.ts'
-import { unsubscribeUrl } from '../../contract/signing/unsubscribe-url.ts'
+import { takesOneClick, unsubscribeUrl } from '../../contract/signing/unsubscribe-url.ts'
 import { dkimOptions } from './dkim-options.ts'
 import { type MailSender, mailSender } from './mail-sender.ts'
-import { isLoopback } from './server-url.ts'
 import { bounceDomain, type SmtpSettings } from './settings.ts'
 
 const UNSUBSCRIBE = 'List-Unsubscribe'
@@ -129,16 +128,9 @@ function headersOf(
   if (headers[UNSUBSCRIBE] !== undefined) return headers
   // The one-click header needs a `List-Unsubscribe` header with an address.
   delete headers[ONE_CLICK]
-  const url = settings.unsubscribe && !ref.recipients ? oneClickUrl(ref, context) : null
-  if (url === null) return headers
+  if (!settings.unsubscribe || ref.recipients || !takesOneClick(context.public_url)) return headers
+  const url = unsubscribeUrl(context, ref)
   return { ...headers, [UNSUBSCRIBE]: `<${url}>`, [ONE_CLICK]: 'List-Unsubscribe=One-Click' }
-}
-
-/** Returns null if mailbox providers would not call the public URL: RFC 8058 section 3.1 requires https. */
-function oneClickUrl(ref: MessageRef, context: ProviderContext): string | null {
-  const { protocol, hostname } = new URL(context.public_url)
-  const isTrial = isLoopback(hostname.replace(/^\[|\]$/g, ''))
-  return protocol === 'https:' || isTrial ? unsubscribeUrl(context, ref) : null
 }
 
 function attached({ attachments }: EmailContent): Pick<SendMailOptions, 'attachments'> {

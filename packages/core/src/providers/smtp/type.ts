@@ -4,7 +4,7 @@ import { type SmtpSettings, settings } from './settings.ts'
 /** E-mail through a mail server. There are no look-ups; bounces report failures if the service receives bounces. */
 export const smtpType = {
   settings,
-  traits: ({ resend_unknown, intake, messages_per_second, connections }) => ({
+  traits: ({ resend_unknown, intake, messages_per_second, connections, unsubscribe }) => ({
     channels: ['email'],
     senders: {},
     idempotent: resend_unknown,
@@ -16,6 +16,7 @@ export const smtpType = {
     handles_stop: false,
     signs: true,
     several_recipients: true,
+    one_click: unsubscribe,
     connections,
   }),
   packages: ({ intake }) =>
