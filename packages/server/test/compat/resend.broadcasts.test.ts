@@ -102,6 +102,37 @@ describe('a broadcast', () => {
     expect(await sentTo('left@example.com')).toEqual([])
   })
 
+  it('shows the e-mail that it sends, and its template is not in the list', async () => {
+    const id = await idOf(
+      resend.broadcasts.create({ ...LETTER, segmentId: await segment('Drafts') }),
+    )
+    const listed = (await world().call('GET', '/api/v1/templates?limit=100', { key })).body.data
+    const { name } = listed.templates.find((one: { name: string }) => /^broadcast-/.test(one.name))
+    const content = { subject: 'Not published', html: '<p>Not published</p>' }
+    const changed = await world().call('PUT', `/api/v1/templates/${name}`, {
+      key,
+      json: { variants: [{ channel: 'email', locale: 'en', content }] },
+    })
+    expect(changed.status, changed.text).toBe(200)
+    expect((await resend.broadcasts.get(id)).data).toMatchObject({ html: LETTER.html })
+    const { data } = await resend.templates.list()
+    expect(data?.data.map((one) => one.id).filter((one) => one.startsWith('broadcast-'))).toEqual(
+      [],
+    )
+    // A change publishes the template in the same transaction.
+    await resend.broadcasts.update(id, { subject: 'New' })
+    const after = (await world().call('GET', `/api/v1/templates/${name}`, { key })).body.data
+    expect(after.template).toMatchObject({
+      ...{
+        is_changed: false,
+        variants: [{ content: { subject: 'New', html: expect.any(String) } }],
+      },
+    })
+    expect((await resend.broadcasts.get(id)).data).toMatchObject({
+      ...{ subject: 'New', html: LETTER.html },
+    })
+  })
+
   it('lists its recipients by event, without opens and clicks', async () => {
     const own = await world().signup({ credits: 100 })
     const client = clientOf((await world().key(own)).key)

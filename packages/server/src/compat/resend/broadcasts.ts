@@ -158,8 +158,8 @@ export const broadcastEndpoints = {
   }),
 } as const
 
-/** The name of the template that holds the e-mail of one broadcast. */
-const TEMPLATE = /^broadcast-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+/** The name of the template that holds the e-mail of one broadcast, which the list of templates leaves out. */
+export const BROADCAST_TEMPLATE = /^broadcast-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const LOCALE = 'en'
 
 /** The size of a page of the core's list, and the most that one request reads. */
@@ -185,13 +185,30 @@ export function broadcastHandlers({
 
   /** The e-mail that the broadcast sends, or that it would send now. */
   async function contentOf(workspaceId: string, { template }: Broadcast): Promise<EmailContent> {
-    const { variants } =
-      template.version === null
-        ? await templates.get(workspaceId, template.name)
-        : await templates.version(workspaceId, template.name, template.version)
+    // Never the draft of the template: the broadcast sends a version.
+    const version = template.version ?? (await templates.get(workspaceId, template.name)).version
+    if (version === null) throw new SvcError('not_found', one.not_found)
+    const { variants } = await templates.version(workspaceId, template.name, version)
     const found = variants.find(({ channel }) => channel === 'email')
     if (!found) throw new SvcError('not_found', one.not_found)
     return found.content as EmailContent
+  }
+
+  /** Stores and publishes the e-mail of a broadcast in one transaction. */
+  async function publish(
+    { workspace_id, actor }: Pick<Caller, 'workspace_id' | 'actor'>,
+    name: string,
+    content: Partial<EmailContent>,
+  ): Promise<void> {
+    const variants = [{ channel: 'email', locale: LOCALE, content }]
+    const made = { templates: [{ name, category: 'marketing', variants }] }
+    try {
+      await templates.push(workspace_id, decode(api.templates.push.body, made), actor)
+    } catch (error) {
+      if (!(error instanceof SvcError) || error.code !== 'validation_error') throw error
+      // Callers do not know the template.
+      throw invalid('template', error.message.replace(`${name}: `, ''))
+    }
   }
 
   /** Stores a draft, or one that begins at once or at its time. Without the broadcast, its template does not stay. */
@@ -204,11 +221,8 @@ export function broadcastHandlers({
     },
   ): Promise<string> {
     const template = `broadcast-${randomUUID()}`
-    const variants = [{ channel: 'email', locale: LOCALE, content }]
-    const made = { name: template, category: 'marketing', variants }
-    await templates.create(workspace_id, decode(api.templates.create.body, made), actor)
+    await publish({ workspace_id, actor }, template, content)
     try {
-      await templates.publish(workspace_id, template, {}, actor)
       const { name, from, ...rest } = request
       const named = { name: name ?? undefined, from: from ?? undefined }
       const body = { ...rest, ...named, channel: 'email', template: { name: template } }
@@ -307,14 +321,8 @@ export function broadcastHandlers({
       const stored = fromContent(await contentOf(workspace_id, before))
       const mail = { ...presentOf(stored), ...presentOf(given) }
       const sender = from ?? { name: before.from, address: stored.from ?? '' }
-      const variants = [
-        { channel: 'email', locale: LOCALE, content: toContent({ ...mail, from: sender }) },
-      ]
-      const draft = decode(api.templates.update.body, { variants }) as Body<
-        typeof api.templates.update
-      >
-      await templates.update(workspace_id, template.name, draft, actor)
-      await templates.publish(workspace_id, template.name, {}, actor)
+      const content = toContent({ ...mail, from: sender })
+      await publish({ workspace_id, actor }, template.name, content)
       const changes = withoutAbsent({ name: name || undefined, audience, from: sender.name })
       const read = decode(api.broadcasts.update.body, changes) as Body<typeof api.broadcasts.update>
       await broadcasts.update(keyOf(identity), before.id, read, actor)
@@ -361,7 +369,7 @@ export function broadcastHandlers({
 /** Whether the door made it, and did not remove it: a broadcast that was canceled before it began. */
 function isOwn({ channel, template, status, started_at }: Broadcast): boolean {
   const isRemoved = status === 'canceled' && started_at === null
-  return channel === 'email' && TEMPLATE.test(template.name) && !isRemoved
+  return channel === 'email' && BROADCAST_TEMPLATE.test(template.name) && !isRemoved
 }
 
 function assertDraft(found: Pick<Broadcast, 'status'>): void {

@@ -14,6 +14,7 @@ import {
 import type { DecodedCore } from '@svc/core/operate'
 import * as z from 'zod'
 import type { Handlers } from '../../routes/mount.ts'
+import { BROADCAST_TEMPLATE } from './broadcasts.ts'
 import { addresses, from, optional } from './fields.ts'
 import { answer, listQueryOf, pageAmong, ROOT } from './tables.ts'
 
@@ -153,7 +154,9 @@ export function templateHandlers({
       return { object: 'template', id: made.name }
     },
     async list({ workspace_id, query }) {
-      const mails = (await allOf(workspace_id)).filter(isMailTemplate)
+      const mails = (await allOf(workspace_id)).filter(
+        (one) => isMailTemplate(one) && !BROADCAST_TEMPLATE.test(one.name),
+      )
       return pageAmong(mails.map(summaryOf), query)
     },
     async get({ workspace_id, params }) {
