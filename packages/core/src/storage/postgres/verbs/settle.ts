@@ -26,7 +26,7 @@ import { reportSettled } from '../../after-commit.ts'
 import { type Clock, type ClockSteps, type GivenLanes, queueDeliveries } from '../../queueing.ts'
 import { CONVERSATION_CONFLICT } from '../../stores/conversations.ts'
 
-import { type Database, statement, type Transaction } from '../engine/database.ts'
+import { type Database, type Statement, statement, type Transaction } from '../engine/database.ts'
 import { dueAt, insertInto, namesOf, removeFrom, updateOf } from '../engine/rows.ts'
 import {
   addSettledCounts,
@@ -161,31 +161,22 @@ function prepareLookUp(t: Tables) {
     const moving = settlements.filter(mayMoveCredits)
     const called = settlements.filter(({ result }) => result.task === 'callback')
     const refused = settlements.filter(({ result }) => result.task === 'refused')
+    // Most batches have none of these.
+    const ofAny = <Row extends object>(query: Statement<Row>, some: readonly Settlement[]) =>
+      some.length === 0
+        ? []
+        : tx.rows(
+            query,
+            some.map(({ workspace_id }) => workspace_id),
+            some.map(({ message_id }) => message_id),
+          )
     const [queued, messages, accounts, entries, parts, attempts, subscribers] = await Promise.all([
       tx.rows(lockQueued, workspaces, ids),
       tx.rows(lockMessages, workspaces, ids),
       credits.lock(tx, new Set(moving.map(({ workspace_id }) => workspace_id))),
-      moving.length === 0
-        ? []
-        : tx.rows(
-            findEntries,
-            moving.map(({ workspace_id }) => workspace_id),
-            moving.map(({ message_id }) => message_id),
-          ),
-      called.length === 0
-        ? []
-        : tx.rows(
-            findParts,
-            called.map(({ workspace_id }) => workspace_id),
-            called.map(({ message_id }) => message_id),
-          ),
-      refused.length === 0
-        ? []
-        : tx.rows(
-            findAttempts,
-            refused.map(({ workspace_id }) => workspace_id),
-            refused.map(({ message_id }) => message_id),
-          ),
+      ofAny(findEntries, moving),
+      ofAny(findParts, called),
+      ofAny(findAttempts, refused),
       lookUpSubscribers(tx, workspaces),
     ])
     const state: LookedUp = {
