@@ -244,17 +244,24 @@ export async function firstAnswer(
   return response === null ? null : replay(response, to)
 }
 
-/** A test key gets the code too. The key of codes is made after the request was accepted, so that a refusal changes nothing. */
+/**
+ * A test key gets the code too. The key of codes is made after the request was accepted, so that a refusal changes nothing.
+ * @throws Error, never a refusal: the request had its effect.
+ */
 export async function withTestCode(
-  { storage, key }: CodeParts,
+  { storage, key }: { storage: Pick<Storage, 'read'>; key: CodeKey },
   { workspace_id, mode }: KeyIdentity,
   answer: IdempotentResult<Started>,
 ): Promise<IdempotentResult<Started>> {
   if (mode === 'live') return answer
-  const row = await storage.read.verifications.byId(workspace_id, answer.data.verification_id)
-  if (!row?.seed) return answer
-  const test_code = codeOf(await key.get(), sourceOf(row))
-  return { ...answer, data: { ...answer.data, test_code } }
+  try {
+    const row = await storage.read.verifications.byId(workspace_id, answer.data.verification_id)
+    if (!row?.seed) return answer
+    const test_code = codeOf(await key.get(), sourceOf(row))
+    return { ...answer, data: { ...answer.data, test_code } }
+  } catch (cause) {
+    throw new Error('the code was accepted, but it cannot be read', { cause })
+  }
 }
 
 /** The sender of a message; the given one is that of the channel of the start. */
