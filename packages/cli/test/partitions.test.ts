@@ -28,10 +28,10 @@ function month(after: number): { at: Date; name: string } {
   return { at, name: `messages_${at.toISOString().slice(0, 7).replace('-', '_')}` }
 }
 
-async function warnings(): Promise<string[]> {
-  const { findings } = await checkDatabase(database.url, { thorough: false, now: () => new Date() })
+async function warnings({ url } = database, about = /partition|interrupted/): Promise<string[]> {
+  const { findings } = await checkDatabase(url, { thorough: false, now: () => new Date() })
   return findings.flatMap(({ level, message }) =>
-    level === 'warning' && /partition|interrupted/.test(message) ? [message] : [],
+    level === 'warning' && about.test(message) ? [message] : [],
   )
 }
 
@@ -108,13 +108,23 @@ test('detach takes the oldest month, status and export name it, and attach bring
       )
       return (await svc(['partitions', 'status'], there)).stdout
     }
+    expect(await warnings(old, /interrupted/)).toEqual([])
     expect(await statusAt('bulks')).toMatch(
       /^the detachment of first runs now or was interrupted: run svc partitions detach first to continue it; \d\.\d MB in the schema svc_detached_first$/m,
     )
+    expect(await warnings(old, /interrupted/)).toEqual([
+      'the detachment of first runs now or was interrupted: until its end no recipient can be erased, and no ledger entry is folded',
+    ])
     expect(await statusAt('returning')).toMatch(
       /^the attachment of first runs now or was interrupted: run svc partitions attach first /m,
     )
-    await statusAt('detached')
+    expect(await warnings(old, /interrupted/)).toEqual([
+      expect.stringMatching(/^the attachment of first runs now or was interrupted: /),
+    ])
+    expect(await statusAt('attaching')).toMatch(/^the attachment of first runs now /m)
+    const undone = await svc(['partitions', 'detach', 'first', '--yes'], there)
+    expect(undone.stdout).toMatch(/✓ first with 0 messages is detached\.\n$/)
+    expect(await warnings(old, /interrupted/)).toEqual([])
     expect((await svc(['export', 'all.jsonl.gz'], there)).stderr).toContain(
       'first is detached and not exported: run svc partitions attach first first.\n',
     )
@@ -125,6 +135,36 @@ test('detach takes the oldest month, status and export name it, and attach bring
       messages: 0,
     })
     expect(await svcJson(['partitions', 'status'], there)).toMatchObject({ detached: [] })
+  } finally {
+    await old.drop()
+  }
+})
+
+test('an erasure names a month that a migration keeps it from searching', async () => {
+  const old = await createDatabase()
+  try {
+    const there = { cwd: folder.path, env: { SVC_DATABASE_URL: old.url } }
+    const argv = ['workspaces', 'create', '--name', 'Example', '--email', 'ops@example.com']
+    const stdin = 'correct horse battery\n'
+    const { stdout } = await svc([...argv, '--password-stdin', '--json'], { ...there, stdin })
+    await enablePartitions(old.url, { now: new Date('2026-01-10Z'), ahead: 6 })
+    const owner = await old.connect()
+    expect((await svc(['partitions', 'detach', '--yes'], there)).code).toBe(0)
+    await owner.query(
+      `insert into svc_detached_first.messages (id, workspace_id, channel, recipient, content, metadata, livemode, status,
+         accepted, credits_used, credits_refunded, sequence, created_at, updated_at)
+       values ('019b0000-0000-7000-8000-000000000000', $1, 'sms', '+255700000009', '{}', '{}', false, 'delivered', true, 0, 0, 1,
+         '2026-01-09', '2026-01-09')`,
+      [JSON.parse(stdout).workspace.id],
+    )
+    const erase = ['recipients', 'erase', '+255700000009']
+    await owner.query('alter table svc_detached_first.messages rename column recipients to people')
+    const named =
+      'the detached month first cannot be erased, because a migration changed the tables since: erase its rows with SQL, or drop its schema (svc partitions status names it)'
+    expect((await svc([...erase, '--dry-run'], there)).stderr).toContain(`${named}.\n`)
+    const { code, stderr } = await svc([...erase, '--yes'], there)
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/\nsvc: the detached month first cannot be erased, [^\n]+\n$/)
   } finally {
     await old.drop()
   }

@@ -53,6 +53,15 @@ export async function createDatabase(): Promise<TestDatabase> {
   return create(`${name}_${randomBytes(6).toString('hex')}`, `template ${name}`)
 }
 
+/** Keeps a database without sessions as it is now; returns what makes copies of it. It ends with the run, as those of `borrowDatabase`. */
+export async function copiesOf({ url }: TestDatabase): Promise<() => Promise<TestDatabase>> {
+  const server = inject('postgresUrl')
+  const name = `${inject('postgresTemplate')}_${randomBytes(6).toString('hex')}`
+  const [, original] = /^\w+:\/\/[^/?]*\/([^?]*)/.exec(url) ?? []
+  await onServer(server, `create database ${name} template ${original}`)
+  return () => create(`${name}_${randomBytes(3).toString('hex')}`, `template ${name}`)
+}
+
 /** What tests of this process gave back. */
 const free: TestDatabase[] = []
 

@@ -116,7 +116,7 @@ ledger verify succeeds.
 
 SVC_RETENTION_DAYS, SVC_HISTORY_DAYS and svc recipients erase still apply to a detached month: when it is older than SVC_HISTORY_DAYS, it is
 removed. svc export does not contain it; pg_dump does. Attach it before an upgrade that changes its tables. A command that was stopped
-continues the next time.`,
+continues the next time. With the name of a month whose attachment was interrupted before its messages were back, it undoes the attachment.`,
         )
         .argument('[month]', 'such as 2027-01, or first; it must be the oldest month, the default'),
     ),

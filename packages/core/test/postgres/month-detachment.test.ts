@@ -99,8 +99,8 @@ async function erasuresRecorded(): Promise<number | null> {
 }
 
 /** Two workspaces, and in the first month everything that can belong to a month. The present is the 20th of August. */
-async function fullMonths(credit?: number): Promise<[string, string]> {
-  const [one, two] = await months.twoWorkspaces(credit)
+async function fullMonths(): Promise<[string, string]> {
+  const [one, two] = await months.twoWorkspaces()
   const [bulk] = (
     await months.owner.query(`select id from bulks where workspace_id = $1 order by id`, [one])
   ).rows
@@ -337,6 +337,32 @@ describe('the detachment of a month', () => {
     expect(await inspectDetached(months.database.url)).toMatchObject([{ step: 'detached' }])
   }, 120_000)
 
+  it('can undo an attachment that cannot continue', async () => {
+    await fullMonths()
+    const before = await everything()
+    const [row] = (await months.owner.query('select * from messages order by id limit 1')).rows
+    await detach()
+    const without = await everything()
+    await killedAt('bound', (onStep) => attach('first', { onStep }), 6)
+    await months.owner.query('create table saved as select * from svc_detached_first.messages')
+    await months.owner.query('insert into messages select * from saved where id = $1', [row.id])
+    await expect(attach('first')).rejects.toMatchObject({
+      code: 'changed',
+      message:
+        'messages has other rows of first or older; svc partitions detach first undoes the attachment that was interrupted',
+    })
+    await expect(detach()).rejects.toThrow('run svc partitions attach first first')
+    await months.owner.query('delete from messages where id = $1', [row.id])
+    expect(await detach({ month: 'first', dry_run: true })).toMatchObject({ messages: 16 })
+    expect(await detach({ month: 'first' })).toEqual({ month: 'first', messages: 16 })
+    expect(await inspectDetached(months.database.url)).toMatchObject([{ step: 'detached' }])
+    expect(await everything()).toEqual(without)
+    await assertSound()
+    await attach('first')
+    expect(await everything()).toEqual(before)
+    await assertSound()
+  }, 120_000)
+
   it('lets no ledger entry be folded while a month is half moved', async () => {
     const [one] = await fullMonths()
     await createCreditSums(bench.storage).write(going)
@@ -360,6 +386,23 @@ describe('the detachment of a month', () => {
     // The entries of what exists are kept.
     expect(await fold()).toMatchObject({ removed: 0, next: 'done' })
     await assertSound()
+  }, 120_000)
+
+  it('says so in the log of a server that does not fold', async () => {
+    await fullMonths()
+    await killedAt('rest', (onStep) => detach({ onStep }))
+    const warnings: string[] = []
+    const log = { ...bench.clock.log, warn: (_: object, text: string) => void warnings.push(text) }
+    bench.clock.set(new Date('2027-12-01T10:00Z'))
+    await createHistoryRetention({
+      storage: bench.storage,
+      runtime: { ...bench.clock, log },
+      days: 400,
+      ledger: { days: 400, key: async () => 'k' },
+    }).apply(going)
+    expect(warnings).toContain(
+      'no more ledger entries were folded, because a month is half detached or attached: svc partitions status names it',
+    )
   }, 120_000)
 
   it('waits for a fold that began, and then looks at the ledger again', async () => {
@@ -713,7 +756,7 @@ describe('the detachment of a month', () => {
   }, 120_000)
 
   it('fails no send meanwhile', async () => {
-    const [one] = await fullMonths(100_000)
+    const [one] = await fullMonths()
     let isMoving = true
     let sent = 0
     const sending = (async () => {

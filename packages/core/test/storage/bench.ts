@@ -36,15 +36,22 @@ export type Bench = ReturnType<typeof benchFor>
 /** Gives every test of the enclosing suite its own storage. */
 export function benchFor(
   open: OpenStorage,
-  /** Whether due times use a real clock, which moves. */
-  { elapsed }: { elapsed?: () => number } = {},
+  {
+    elapsed,
+    seed = () => 'bench',
+  }: {
+    /** Whether due times use a real clock, which moves. */
+    elapsed?: () => number
+    /** Of the runtime of the next test. */
+    seed?: () => string
+  } = {},
 ) {
-  let clock = testRuntime('bench')
+  let clock = testRuntime(seed())
   let make = builders(clock)
   let opened: Opened | undefined
   let storage: Storage
   beforeEach(async () => {
-    clock = testRuntime('bench')
+    clock = testRuntime(seed())
     make = builders(clock)
     opened = await open()
     storage = opened.storage

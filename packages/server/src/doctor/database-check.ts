@@ -105,6 +105,7 @@ function engineFindings({
   log_bytes,
   is_pooled,
   partitions = [],
+  moving = [],
   now,
 }: DatabaseFacts): Finding[] {
   const is = findingsOf('database')
@@ -176,6 +177,14 @@ function engineFindings({
       is.warning(
         `max_connections is ${settings.max_connections}; each server of svc uses 18`,
         `set max_connections to ${CONNECTIONS_MIN} or more`,
+      ),
+    )
+  }
+  for (const { month, command } of moving) {
+    findings.push(
+      is.warning(
+        `the ${command}ment of ${month} runs now or was interrupted: until its end no recipient can be erased, and no ledger entry is folded`,
+        `run svc partitions ${command} ${month} to continue it`,
       ),
     )
   }

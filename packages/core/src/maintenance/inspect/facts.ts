@@ -7,6 +7,8 @@ export interface EngineFacts {
   is_pooled?: boolean
   /** The histories with their partitions; on PostgreSQL only. */
   partitions?: TablePartitions[]
+  /** The months that a command of `svc partitions` moves now, or was interrupted while it did; on PostgreSQL only. */
+  moving?: { month: string; command: 'detach' | 'attach' }[]
   /** The version, such as `3.53.0` or `18.4`. */
   version: string
   /** The time of the database server; for a file, the time of this process. */

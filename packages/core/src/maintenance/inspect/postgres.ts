@@ -1,8 +1,13 @@
 import type { ReplicaState } from '../../storage/ports/storage.ts'
 import { ANSWER_MAX_MS, connect } from '../../storage/postgres/engine/connection.ts'
+import {
+  detachedMonths,
+  shownMonth,
+  unfinishedCommand,
+} from '../../storage/postgres/engine/partitions/detached.ts'
 import { partitionsOf } from '../../storage/postgres/engine/partitions/state.ts'
 import { createReplicas } from '../../storage/postgres/engine/replicas.ts'
-import { eachAlone, inTime } from '../../storage/postgres/engine/transaction.ts'
+import { eachAlone, inTime, type Run } from '../../storage/postgres/engine/transaction.ts'
 import { onPool, silent } from '../snapshot/postgres-sessions.ts'
 import type { EngineFacts } from './facts.ts'
 
@@ -22,6 +27,7 @@ const SETTINGS = [
 /** Facts about a PostgreSQL server and this database; `synchronous_commit` is the setting of the service's sessions. */
 export function postgresFacts(url: string): Promise<EngineFacts> {
   return onPool(url, 'svc_doctor', async (pool) => {
+    const run: Run = (query, values) => pool.query(query as string, values)
     const { rows } = await pool.query<{
       version: string
       now: Date
@@ -44,7 +50,11 @@ export function postgresFacts(url: string): Promise<EngineFacts> {
       size_bytes: Number(row.size_bytes),
       log_bytes: null,
       ...(pool.begin && { is_pooled: true }),
-      partitions: await partitionsOf((query, values) => pool.query(query as string, values)),
+      partitions: await partitionsOf(run),
+      moving: (await detachedMonths(run)).flatMap((month) => {
+        const command = unfinishedCommand(month)
+        return command ? [{ month: shownMonth(month), command }] : []
+      }),
     }
   })
 }

@@ -186,8 +186,8 @@ export function retentionStore(db: Db, tables: Tables) {
         return last
       },
       /**
-       * Removes the contents of the oldest bulks of the range, at most `rows`. Returns the id of the first bulk that is left; null
-       * if the range has none.
+       * Removes the contents of the oldest bulks of the range, at most `rows`, and what names a bulk to one recipient. Returns
+       * the id of the first bulk that is left; null if the range has none.
        */
       async forgetContents(
         workspaceId: string,
@@ -200,10 +200,13 @@ export function retentionStore(db: Db, tables: Tables) {
         const next = (await oldest.limit(rows + 1))[rows]?.id ?? null
         const until = { from_id, before_id: next ?? before_id }
         const contents = within('bulk_contents', workspaceId, until)
+        const still = and(contents, isNotNull(bulks.content))
+        const ofOne = { content: null, name: null, sender: null }
         await db
           .update(bulks)
-          .set({ content: null })
-          .where(and(contents, isNotNull(bulks.content)))
+          .set(ofOne)
+          .where(and(still, eq(bulks.accepted, 1)))
+        await db.update(bulks).set({ content: null }).where(still)
         return next
       },
       /** Removes conversations with these recipients whose last message is older than `before`. */

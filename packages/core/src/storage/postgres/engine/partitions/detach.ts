@@ -19,7 +19,7 @@ import {
 } from './detached.ts'
 import { leavingMonths, type Month, segmentsIn, TABLES, timeOf } from './leaving.ts'
 import { type Booked, bookedIn, monthsOf, type Reasons, takeOut, withoutBulks } from './removal.ts'
-import { countUpTo, idOf, PARTITIONED, partitionsOf, within } from './state.ts'
+import { BOUND, countUpTo, idOf, PARTITIONED, partitionsOf, within } from './state.ts'
 
 /** The number of bulks, of rows, and of messages with files in one transaction. */
 export const STEP_BULKS = 20
@@ -63,7 +63,7 @@ export async function detachable(
 ): Promise<{ month: Month; messages: number }> {
   const { month, begun } = await nextMonth(alone(pool), name, options.now)
   const booked =
-    begun?.step === 'rest'
+    begun && isOut(begun)
       ? await bookedRows(alone(pool), begun)
       : await readBooks(pool, month, options.quiet_since, ofTwoMonths(month))
   return { month, messages: booked.reduce((sum, one) => sum + one.messages, 0) }
@@ -81,7 +81,8 @@ export async function detachMonth(
 ): Promise<DetachedMonth> {
   const run = alone(pool)
   const { month, begun } = await nextMonth(run, name, options.now)
-  if (begun?.step === 'rest') return moveRest(pool, begun, options)
+  if (begun?.step === 'attaching') await undoAttachment(pool, begun, options)
+  if (begun && isOut(begun)) return moveRest(pool, begun, options)
   const tell = (step: DetachStep['step']) => options.onStep?.({ step, month: shownMonth(month) })
   tell('check')
   await readBooks(pool, month, options.quiet_since, ofTwoMonths(month))
@@ -100,6 +101,23 @@ export async function detachMonth(
   if (reason === GONE) await assertHere(run, month)
   if (reason) throw stays(month, reason)
   return moveRest(pool, { ...detached, step: 'rest' }, options)
+}
+
+/** Whether the messages of a month on its way are not in the histories. */
+const isOut = ({ step }: DetachedMonth) => step === 'rest' || step === 'attaching'
+
+/** The bounds of an attachment refuse the deliveries of later months, which it has moved back. */
+async function undoAttachment(
+  pool: Pool,
+  month: DetachedMonth,
+  { log, tries_max }: DetachOptions,
+): Promise<void> {
+  await change(pool, { log, tries_max }, async (run) => {
+    for (const table of TABLES) {
+      await run(`alter table ${month.schema}.${table} drop constraint if exists ${BOUND}`)
+    }
+    await noteStep(run, month, 'rest')
+  })
 }
 
 const GONE = 'a server removed it'
@@ -137,6 +155,8 @@ async function nextMonth(
     throw new MonthRefusal('not_found', `${shownMonth(known)} is detached already`)
   }
   const back = detached.find((one) => unfinishedCommand(one) === 'attach')
+  // Before its messages are back, an attachment can be undone; only by name, because its continuation is the usual way.
+  if (back?.step === 'attaching' && back.name === name) return { month: back, begun: back }
   if (back) throw interrupted(back, 'attach')
   const begun = detached.find(({ step }) => step !== 'detached') ?? null
   if (begun && name !== undefined && begun.name !== name) throw interrupted(begun, 'detach')

@@ -138,22 +138,29 @@ async function assertUnchanged(run: Run, month: DetachedMonth): Promise<void> {
     .filter(({ name }) => applied.indexOf(name) >= month.migrations)
     .find(({ sql }) => isNamed.test(sql.join('\n')))
   if (!changed) return
-  throw new MonthRefusal(
-    'changed',
+  throw differing(
+    month,
     `${shownMonth(month)} was detached before the migration ${changed.name}, which changed its tables: read it with SQL in the schema ${month.schema}`,
   )
 }
 
+/** What an attachment cannot get past; one that has begun would otherwise keep erasures and folds waiting for ever. */
+function differing(month: DetachedMonth, text: string): MonthRefusal {
+  const undo = `; svc partitions detach ${shownMonth(month)} undoes the attachment that was interrupted`
+  return new MonthRefusal('changed', month.step === 'attaching' ? `${text}${undo}` : text)
+}
+
 /** @throws MonthRefusal when a history has rows or a partition of the month. */
-async function assertRoom(run: Run, { name, until, ...month }: DetachedMonth): Promise<void> {
+async function assertRoom(run: Run, month: DetachedMonth): Promise<void> {
+  const { from, until } = month
   for (const { table, partitions } of await partitionsOf(run)) {
     const isFree = partitions.every(
       (each) => each.is_default || (each.from !== null && each.from >= until),
     )
     const rest = partitions.find(({ is_default }) => is_default)
-    const where = within(PARTITIONED[table], { from: month.from, until })
+    const where = within(PARTITIONED[table], { from, until })
     if (isFree && !(rest && (await countUpTo(run, rest.name, 1, where)) > 0)) continue
-    throw new MonthRefusal('changed', `${table} has other rows of ${shownMonth({ name })} or older`)
+    throw differing(month, `${table} has other rows of ${shownMonth(month)} or older`)
   }
 }
 
@@ -161,8 +168,8 @@ async function assertRoom(run: Run, { name, until, ...month }: DetachedMonth): P
 async function assertBooks(run: Run, month: DetachedMonth): Promise<void> {
   const { schema } = month
   const differs = (what: string) =>
-    new MonthRefusal(
-      'changed',
+    differing(
+      month,
       `${shownMonth(month)} cannot be attached: ${what} (entries that SVC_LEDGER_DAYS folded do not come back)`,
     )
   for (const { workspace_id, messages, charged, refunded } of await bookedRows(run, month)) {
