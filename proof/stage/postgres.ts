@@ -29,7 +29,7 @@ export async function startPostgres({
 }: {
   stage?: Stage
   settings?: Record<string, string>
-  /** Makes the server a standby of this one, which must be shut down. */
+  /** Makes the server a standby of this one. */
   primary?: Postgres
 } = {}): Promise<Postgres> {
   const server = await startServer({ settings, ...(primary && { primary }) })

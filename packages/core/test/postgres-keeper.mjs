@@ -72,6 +72,7 @@ function hasEnded() {
 /** @param {() => void} end */
 async function endBy(end) {
   resting = true
+  if (hasEnded()) return
   const ended = new Promise((resolve) => server.once('exit', resolve))
   end()
   await ended

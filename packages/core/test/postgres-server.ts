@@ -1,13 +1,20 @@
-import { type ChildProcess, type SpawnSyncOptions, spawn, spawnSync } from 'node:child_process'
+import {
+  type ChildProcess,
+  execFile,
+  type SpawnSyncOptions,
+  spawn,
+  spawnSync,
+} from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chownSync, cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, chownSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import pg from 'pg'
 
 const READY_MAX_MS = 30_000
@@ -35,6 +42,8 @@ export interface PostgresServer {
   /** Stops all its processes (SIGSTOP) until `resume`. */
   pause(): Promise<void>
   resume(): Promise<void>
+  /** Kills the server, and starts it at the same address as a standby of the other one, with the files of that one. */
+  follow(primary: PostgresServer): Promise<void>
 }
 
 /**
@@ -46,7 +55,7 @@ export async function startPostgres({
   primary,
 }: {
   settings?: Record<string, string>
-  /** Makes the server a standby of this one, which must be shut down: its files are copied. */
+  /** Makes the server a standby of this one. */
   primary?: PostgresServer
 } = {}): Promise<PostgresServer> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-postgres-'))
@@ -54,12 +63,12 @@ export async function startPostgres({
     const owner = ownerOf(folder)
     const programs = programsFor(owner, folder)
     const data = join(folder, 'data')
-    const source = primary ? join(primary.folder, 'data') : process.env[NEW_DATA]
+    const source = process.env[NEW_DATA]
     const [program, ...argv] = source
       ? ['cp', '-a', source, data]
       : [programs.initdb, ...INIT, '-D', data]
-    run(program, argv, { ...owner, cwd: folder })
-    if (primary) writeFileSync(join(data, 'standby.signal'), '')
+    if (primary) await copyAsStandby(primary, { data, folder, ...owner })
+    else run(program, argv, { ...owner, cwd: folder })
     const { url: socketUrl, listening } = await addressIn(folder)
     // The name of the socket contains the port.
     const url = settings.port ? `${socketUrl}?port=${settings.port}` : socketUrl
@@ -75,18 +84,25 @@ export async function startPostgres({
       ...owner,
     })
     await untilReady(url, keeper)
+    async function start() {
+      await request(keeper, 'start')
+      await untilReady(url, keeper)
+    }
     return {
       url,
       folder,
       stop: () => end(keeper),
       kill: () => request(keeper, 'kill'),
       shutDown: () => request(keeper, 'shutDown'),
-      async start() {
-        await request(keeper, 'start')
-        await untilReady(url, keeper)
-      },
+      start,
       pause: () => request(keeper, 'pause'),
       resume: () => request(keeper, 'resume'),
+      async follow(primary) {
+        await request(keeper, 'kill')
+        await rm(data, { recursive: true })
+        await copyAsStandby(primary, { data, folder, ...owner })
+        await start()
+      },
     }
   } catch (error) {
     await rm(folder, { recursive: true, force: true })
@@ -156,6 +172,47 @@ export function ownerOf(folder: string): Owner {
   const [uid, gid] = [Number(account[2]), Number(account[3])]
   chownSync(folder, uid, gid)
   return { uid, gid }
+}
+
+/** Copies the files of a running server, as `pg_basebackup` does, and makes the copy its standby. */
+async function copyAsStandby(
+  primary: PostgresServer,
+  { data, folder, ...owner }: { data: string; folder: string; uid?: number; gid?: number },
+): Promise<void> {
+  const write = (name: string, text: string) => {
+    writeFileSync(join(data, name), text)
+    if (owner.uid !== undefined) chownSync(join(data, name), owner.uid, owner.gid ?? 0)
+  }
+  const client = new pg.Client({ connectionString: primary.url })
+  await client.connect()
+  try {
+    await client.query("select pg_backup_start('standby', true)")
+    await copyChanging(join(primary.folder, 'data'), data, { ...owner, cwd: folder })
+    const { rows } = await client.query('select labelfile from pg_backup_stop(false)')
+    write('backup_label', rows[0].labelfile)
+  } finally {
+    await client.end()
+  }
+  rmSync(join(data, 'postmaster.pid'), { force: true })
+  const settings = `primary_conninfo = 'host=${primary.folder} user=${SUPERUSER}'\n`
+  appendFileSync(join(data, 'postgresql.auto.conf'), settings)
+  write('standby.signal', '')
+}
+
+/** Copies a folder whose files may change or disappear meanwhile. */
+async function copyChanging(
+  from: string,
+  to: string,
+  options: { cwd: string; uid?: number; gid?: number },
+): Promise<void> {
+  try {
+    const env = { ...process.env, LC_ALL: 'C' }
+    await promisify(execFile)('cp', ['-a', from, to], { ...options, env })
+  } catch (error) {
+    const { stderr = '' } = error as { stderr?: string }
+    const faults = stderr.trim().split('\n')
+    if (!faults.every((fault) => fault.endsWith('No such file or directory'))) throw error
+  }
 }
 
 function run(program: string, argv: string[], options: SpawnSyncOptions): void {

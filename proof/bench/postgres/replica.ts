@@ -32,10 +32,7 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
     const { key } = first
     await first.stop()
     await fillPostgres(primary.url, MESSAGES)
-    await primary.shutDown()
-    const settings = { primary_conninfo: `host=${primary.folder} user=svc` }
-    const standby = await startPostgres({ stage, primary, settings })
-    await primary.start()
+    const standby = await startPostgres({ stage, primary })
     const open = (name: string, env: Record<string, string>) =>
       startService(stage, name, { dispatch: true, database_url: primary.url, key, env })
     const services = {

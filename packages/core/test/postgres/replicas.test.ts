@@ -20,14 +20,10 @@ let standby: PostgresServer
 /** Only for the test of a failover. */
 let other: PostgresServer
 
-const standbyOf = (primary: PostgresServer) =>
-  startPostgres({ primary, settings: { primary_conninfo: `host=${primary.folder} user=svc` } })
 beforeAll(async () => {
   primary = await startPostgres()
-  await primary.shutDown()
-  standby = await standbyOf(primary)
-  other = await standbyOf(primary)
-  await primary.start()
+  standby = await startPostgres({ primary })
+  other = await startPostgres({ primary })
 }, 60_000)
 afterAll(async () => {
   for (const each of [standby, other, primary]) await each?.stop()
