@@ -76,6 +76,10 @@ const HOT_SESSION = {
 /** Whether this session may write. */
 export const IS_WRITABLE = `select not pg_is_in_recovery() and current_setting('transaction_read_only') = 'off' as is_writable`
 
+/** The timeline, in hexadecimal digits of the same number: each promotion begins a later one. */
+const TIMELINE =
+  'case when not pg_is_in_recovery() then left(pg_walfile_name(pg_current_wal_lsn()), 8) end as timeline'
+
 /** The connections of one process to the server. */
 export interface Connections {
   /** The pool for the verbs of `hot`. */
@@ -155,7 +159,7 @@ export async function connect(
       Client: at.Client,
       onConnect: async (client) => {
         try {
-          await (begin ? assertReady(client, begin) : prepareSession(client, session))
+          await (begin ? assertReady(client, begin, at) : prepareSession(client, session, at))
         } catch (error) {
           at.leave(client)
           throw error
@@ -187,7 +191,7 @@ export async function connect(
     if (direct.servers === 1) return client
     // A standby has no notifications.
     try {
-      await assertWritable(client)
+      await assertWritable(client, direct)
       return client
     } catch (error) {
       direct.leave(client)
@@ -249,6 +253,11 @@ interface Place {
   servers: number
   /** Makes the next server the one that is tried, if the client is at the one that is tried now. */
   leave(client: pg.ClientBase): void
+  /**
+   * Whether the timeline is the latest of all that were seen at the servers of the URL. The first client of a later one cuts the
+   * connections to the primaries before.
+   */
+  admit(client: pg.ClientBase, timeline: string): boolean
   /** The hosts with their ports. */
   name: string
   address: string
@@ -301,9 +310,9 @@ function readUrl(url: string, option = 'database_url'): Place {
  */
 function rotation(
   configs: readonly pg.ClientConfig[],
-): Pick<Place, 'Client' | 'servers' | 'leave'> {
+): Pick<Place, 'Client' | 'servers' | 'leave' | 'admit'> {
   const servers = configs.length
-  if (servers === 1) return { Client: pg.Client, servers, leave: () => {} }
+  if (servers === 1) return { Client: pg.Client, servers, leave: () => {}, admit: () => true }
   let current = 0
   const places = new WeakMap<pg.ClientBase, number>()
   function leave(client: pg.ClientBase): void {
@@ -327,7 +336,18 @@ function rotation(
       return undefined
     }
   }
-  return { Client, servers, leave }
+  let latest = ''
+  const timelines = new Map<pg.Client, string>()
+  function admit(base: pg.ClientBase, timeline: string): boolean {
+    if (timeline < latest) return false
+    latest = timeline
+    const client = base as pg.Client
+    timelines.set(client, timeline)
+    client.once('end', () => timelines.delete(client))
+    for (const [other, its] of timelines) if (its < latest) other.connection.stream.destroy()
+    return true
+  }
+  return { Client, servers, leave, admit }
 }
 
 /** Keeps the sockets of all connections, so that `end` can close each of them. */
@@ -349,7 +369,7 @@ function keepSockets() {
 }
 
 /** Sets up the session of a new connection, and asserts that its commits are durable and that it can write. */
-async function prepareSession(client: pg.ClientBase, session: object): Promise<void> {
+async function prepareSession(client: pg.ClientBase, session: object, at: Place): Promise<void> {
   // `remote_apply` promises more than `on`, so a configured `remote_apply` stays. Settings that an older server does
   // not know are skipped.
   await client.query(
@@ -358,7 +378,7 @@ async function prepareSession(client: pg.ClientBase, session: object): Promise<v
     [JSON.stringify(session)],
   )
   await assertDurable(client)
-  await assertWritable(client)
+  await assertWritable(client, at)
 }
 
 /**
@@ -395,18 +415,34 @@ const DURABLE = `case when current_setting('fsync') <> 'on' then 'not possible w
   when current_setting('synchronous_commit') = 'remote_apply' then 'remote_apply' else 'on' end`
 
 /** Asserts on a new connection that the commits of its transactions are durable and that it can write. */
-async function assertReady(client: pg.ClientBase, begin: readonly string[]): Promise<void> {
+async function assertReady(
+  client: pg.ClientBase,
+  begin: readonly string[],
+  at: Place,
+): Promise<void> {
   for (const text of begin) await client.query(text)
   await assertDurable(client)
-  await assertWritable(client)
+  await assertWritable(client, at)
   await client.query('commit')
 }
 
-/** @throws Error on a standby, or where only reads are allowed: after a failover the same address may lead to one. */
-async function assertWritable(client: pg.ClientBase): Promise<void> {
-  const { rows } = await client.query<{ is_writable: boolean }>(IS_WRITABLE)
-  if (!rows[0]?.is_writable) throw new Error('the database takes no writes')
+/**
+ * @throws Error on a standby, or where only reads are allowed: after a failover the same address may lead to one. Of several servers
+ *   also on a primary that was replaced, and does not know it.
+ */
+async function assertWritable(client: pg.ClientBase, { servers, admit }: Place): Promise<void> {
+  const { rows } = await client.query<{ is_writable: boolean; timeline?: string | null }>(
+    servers > 1 ? `${IS_WRITABLE}, ${TIMELINE}` : IS_WRITABLE,
+  )
+  const { is_writable = false, timeline } = rows[0] ?? {}
+  if (!is_writable) throw notWritable('the database takes no writes')
+  if (timeline && !admit(client, timeline)) {
+    throw notWritable('another server was promoted in place of this one')
+  }
 }
+
+/** The work is tried again, as after the same error (read_only_sql_transaction) of a statement: a standby may be promoted meanwhile. */
+const notWritable = (text: string) => Object.assign(new Error(text), { code: '25006' })
 
 /** @throws Error unless a commit of this session is on disk when it returns. */
 export async function assertDurable(client: pg.ClientBase): Promise<void> {
