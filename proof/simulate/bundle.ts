@@ -16,11 +16,6 @@ export interface Replacement {
 
 const ROOT = new URL('../../', import.meta.url)
 
-const folders: string[] = []
-process.once('exit', () => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
-})
-
 /**
  * Compiles the simulation, with texts replaced, to JavaScript in a temporary folder, and returns the file to run. A process that compiles
  * each module as it loads it needs 14 seconds of a busy machine to start. What is imported late stays in files of its own, because the clock is
@@ -29,7 +24,7 @@ process.once('exit', () => {
  */
 export async function bundleSimulation(changes: readonly Replacement[] = []): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-simulate-'))
-  folders.push(folder)
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   const loaded = new Set<string>()
   await build({
     entry: { run: fileURLToPath(new URL('run.ts', import.meta.url)) },

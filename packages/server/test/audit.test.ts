@@ -56,7 +56,7 @@ describe(`GET ${AUDIT}`, () => {
     expect(entries[6]).toEqual({
       id: UUID,
       action: 'webhook.updated',
-      actor: { kind: 'api_key', id: made.id },
+      actor: { kind: 'api_key', id: made.id, name: 'test key' },
       address: from,
       target: { type: 'webhook', id: hook.id },
       details: { changed: ['url', 'description'] },
@@ -64,8 +64,11 @@ describe(`GET ${AUDIT}`, () => {
       created_at: TIME,
     })
     // A sign-in is the act of its login.
-    expect(entries[0]).toMatchObject({ actor: { kind: 'session', id: null } })
-    expect(entries[10]).toMatchObject({ actor: { kind: 'client', id: null }, target: null })
+    expect(entries[0]).toMatchObject({ actor: { kind: 'session', id: null, name: owner.email } })
+    expect(entries[10]).toMatchObject({
+      actor: { kind: 'client', id: null, name: null },
+      target: null,
+    })
     const text = JSON.stringify(entries)
     const secrets = [made.key, hook.secret, owner.password, password, 'Bearer of', 'in-the-url']
     for (const secret of [...secrets, '+14155552671']) expect(text).not.toContain(secret)

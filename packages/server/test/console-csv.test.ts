@@ -71,7 +71,8 @@ describe('the rows of an export', () => {
       const count = new RowCount()
       for (let at = 0; at < bytes.length; at += size) count.add(bytes.subarray(at, at + size))
       expect(count.rows).toBe(2)
-      expect(await count.lastTime(new Blob([bytes]))).toBe('2026-05-04T09:00:00.000Z')
+      const last = { after: '1.5', at: '2026-05-04T09:00:00.000Z' }
+      expect(await count.lastRow(new Blob([bytes]))).toEqual(last)
     },
   )
 

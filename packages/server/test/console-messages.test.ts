@@ -1,4 +1,4 @@
-import type { Role } from '@svc/core/contract'
+import { type Role, units } from '@svc/core/contract'
 import { readProvider } from '@svc/core/operate'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Account, bulk, sms } from './accounts.ts'
@@ -248,6 +248,8 @@ describe('the findings', () => {
   it('name missing credits, broken webhooks and unverified domains', async () => {
     expect(await kinds()).toEqual(['no_credits'])
     expect(await kinds({ headers: TEST })).toEqual([])
+    await world().core.credits.setTerms(owner.id, { credit_limit: units(5_000_000) })
+    expect(await kinds()).toEqual(['low_balance'])
     await world().grant(owner, 2)
     const { id } = await world().webhook(owner, { url: 'http://127.0.0.1:9/hook' })
     const { token } = owner
@@ -322,8 +324,13 @@ describe('the findings', () => {
     await send({ channel: 'whatsapp' })
     const answer = await get('/findings')
     await world().core.providers.resume('whatsapps')
+    // The channel goes on with its other senders.
+    await world().core.providers.pause('whatsapps', { sender: '+14155550190', reason: 'one' })
+    const ofSender = await get('/findings')
+    await world().core.providers.resume('whatsapps', { sender: '+14155550190' })
+    expect(ofSender.findings).toEqual([])
     expect(answer.findings).toMatchObject([
-      { kind: 'provider_paused', id: 'whatsapps', name: 'whatsapp' },
+      { kind: 'channel_paused', id: 'whatsapp', name: 'whatsapp' },
     ])
     expect(JSON.stringify(answer)).not.toContain('secret reason')
   })

@@ -15,7 +15,7 @@ import type {
 } from '../src/console-api/operator/answers.ts'
 import { operatorEndpoints } from '../src/console-api/operator/endpoints.ts'
 import type { OperatorService } from '../src/console-api/operator/service.ts'
-import { type Account, sms } from './accounts.ts'
+import { type Account, bulk, sms } from './accounts.ts'
 import { openShop } from './stripe-shop.ts'
 import { askConsole, type ConsoleRequest, openWorld, useWorld, type World } from './world.ts'
 
@@ -767,6 +767,17 @@ describe.each(['sqlite', 'postgres'] as const)('operating on %s', (engine) => {
     }
   })
 
+  it('counts canceled messages of a bulk apart from failed ones', async () => {
+    const owner = await opened.signup({ credits: 10 })
+    const { key } = await opened.key(owner)
+    const later = new Date(opened.now().getTime() + 3_600_000).toISOString()
+    const json = { ...bulk, scheduled_at: later }
+    const { body } = await opened.call('POST', '/api/v1/messages/bulk', { key, json })
+    await opened.call('POST', `/api/v1/messages/bulk/${body.data.bulk_id}/cancel`, { key })
+    const { bulks } = await get(`/workspaces/${owner.id}`)
+    expect(bulks).toMatchObject([{ total: 2, failed: 0, failures: [] }])
+  })
+
   it('names workspaces, people and keys in the audit log, and filters it', async () => {
     const owner = await opened.signup()
     const { body } = await opened.call('POST', '/api/v1/api-keys', {
@@ -781,10 +792,10 @@ describe.each(['sqlite', 'postgres'] as const)('operating on %s', (engine) => {
       const { audit_entries, actions } = await get(`/audit?${query}`)
       expect(actions).toContain('workspace.frozen')
       return (audit_entries as OperatorAuditEntry[]).map(
-        ({ action, workspace_id, workspace_name, actor, actor_name }) => {
+        ({ action, workspace_id, workspace_name, actor }) => {
           expect(workspace_id).toBe(owner.id)
           expect(workspace_name).toMatch(/^Company \d+$/)
-          return [action, actor.kind, actor.id, actor_name]
+          return [action, actor.kind, actor.id, actor.name]
         },
       )
     }

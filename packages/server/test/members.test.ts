@@ -337,6 +337,36 @@ describe('the change of the owner', () => {
     }
   })
 
+  it('leaves each act in the audit log with its person', async () => {
+    const heir = await world().member(owner, 'admin')
+    const elsewhere = await world().signup()
+    await world().verify(elsewhere)
+    for (const { email, password } of [heir, owner]) {
+      expectStatus(201, await as(elsewhere, 'POST', '/invitations', { email, role: 'viewer' }))
+      expectStatus(200, await accept({ token: await tokenFor(email), password }))
+    }
+    expectStatus(200, await as(heir, 'PUT', '/account', { phone: '+14155552671' }))
+    const path = `/members/${heir.id}/owner`
+    expectStatus(200, await as(owner, 'POST', path, { current_password: owner.password }))
+    const { email, password } = heir
+    const now = expectStatus(200, await login({ email, password, workspace_id: owner.id })).body
+      .data
+    type Entry = { action: string; actor: { name: string | null } }
+    const actorsOf = async (of: { token: string }) => {
+      const { data } = expectStatus(200, await as(of, 'GET', '/audit')).body
+      return (data.audit_entries as Entry[]).map(({ action, actor }) => [action, actor.name])
+    }
+    const own = await actorsOf(now)
+    expect(own[0]).toEqual(['session.created', email])
+    expect(own[1]).toEqual(['owner.changed', owner.email])
+    expect(own[2]).toEqual(['account.updated', email])
+    expect(own).toContainEqual(['invitation.created', owner.email])
+    const others = await actorsOf(elsewhere)
+    for (const name of [email, owner.email]) {
+      expect(others).toContainEqual(['member.added', name])
+    }
+  })
+
   it('is refused for a login that owns another workspace', async () => {
     const other = await world().signup()
     const { email, password } = other

@@ -56,6 +56,7 @@ describe(`GET ${BULK}/:id`, () => {
             { error_code: expect.any(String), count: 1 },
             { error_code: expect.any(String), count: 1 },
           ],
+          retryable: 1,
           name: null,
           sender: null,
           content: { text: 'x' },
@@ -270,8 +271,10 @@ describe(`POST ${BULK}/:id/retry`, () => {
     })
     await world().advance(1_000)
     const before = await world().balance(owner)
+    expect(await get(id)).toMatchObject({ counts: { failed: 2 }, retryable: 1 })
     const { status, body } = await post(`${BULK}/${id}/retry`)
     expect(status).toBe(201)
+    expect(await get(id)).toMatchObject({ counts: { failed: 2 }, retryable: 0 })
     expect(body.data).toMatchObject({
       status: 'queued',
       total: 1,
@@ -338,6 +341,7 @@ describe(`POST ${BULK}/:id/retry`, () => {
     await post(`${BULK}/${canceled}/cancel`)
     await world().advance(1_000)
     for (const id of [fine, canceled]) {
+      expect(await get(id)).toMatchObject({ retryable: 0 })
       const { status, body } = await post(`${BULK}/${id}/retry`)
       expect(status).toBe(400)
       expect(body).toStrictEqual(

@@ -82,9 +82,9 @@ async function showAudit({ io, output }: Context, options: AuditOptions): Promis
   })
 }
 
-function actorText({ actor: { kind, id }, actor_name }: OperatorAuditEntry): string {
-  const name = actor_name ?? id
-  return name === null ? kind : printable(`${kind} ${name}`)
+function actorText({ actor: { kind, id, name } }: OperatorAuditEntry): string {
+  const shown = name ?? id
+  return shown === null ? kind : printable(`${kind} ${shown}`)
 }
 
 function detailsText({ details }: OperatorAuditEntry): string {

@@ -150,7 +150,7 @@ const SPARK_COLUMNS_MAX = 60
 /** At most `max` lines with the findings, or one line that says that all is well. */
 function stateLines({ reading, history, columns, style }: Section, max: number): string[] {
   const findings = findingsOf(reading, history)
-  if (findings.length === 0) return [style('green', '✓ All is well.')]
+  if (findings.length === 0) return [style('green', '✓ No findings.')]
   const shown = findings.length > max ? findings.slice(0, max - 1) : findings
   const more = findings.length - shown.length
   const lines = shown.map((finding) => findingLine(finding, columns, style))

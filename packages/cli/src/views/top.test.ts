@@ -53,7 +53,7 @@ const failing = (count: number): (() => Promise<Reading>) => {
 describe('the screen', () => {
   test('reports that an empty service is well', async () => {
     const { until, lines } = screen({})
-    await until(/✓ All is well\./)
+    await until(/✓ No findings\./)
     expect(lines()).toHaveLength(23)
     expect(lines()[0]).toMatch(/^svc top {60,}09:00:00 UTC$/)
     expect(lines()).toContain('No message has failed.')
@@ -152,11 +152,11 @@ describe('the screen', () => {
       return reading()
     }
     const { until, text } = screen({ read })
-    await until(/All is well/)
+    await until(/No findings/)
     isOut = true
     await until(/✗ The database does not answer for 0 s; retrying\./)
     expect(text()).toContain('ECONNREFUSED\\u001b[2J')
-    expect(text()).toContain('All is well')
+    expect(text()).toContain('No findings')
     isOut = false
     await vi.waitFor(() => expect(text()).not.toContain('does not answer'))
   })
@@ -260,7 +260,7 @@ describe('keys', () => {
   test('p pauses and resumes the screen', async () => {
     let after_s = 0
     const { until, press, text } = screen({ read: async () => reading({ after_s: after_s++ }) })
-    await until(/All is well/)
+    await until(/No findings/)
     press('p')
     await until(/paused/)
     const held = text()
@@ -273,10 +273,10 @@ describe('keys', () => {
 
   test('? shows help, and any key returns', async () => {
     const { until, press } = screen({})
-    await until(/All is well/)
+    await until(/No findings/)
     press('?')
     await until(/Press any key to return/)
     press('x')
-    await until(/All is well/)
+    await until(/No findings/)
   })
 })

@@ -80,6 +80,8 @@ export interface AuditEntry {
     kind: 'session' | 'api_key' | 'client' | 'operator' | 'service'
     /** The id of the API key or of the member, or the name of the operator; otherwise null. It is null for the owner of the workspace too. */
     id: string | null
+    /** The present e-mail address of the login, or name of the API key; null for other actors, and for a login that was removed. */
+    name: string | null
   }
   /** The IP address of the client; null for the command line. */
   address: string | null
@@ -215,6 +217,8 @@ export interface Bulk {
   canceled: number
   /** The other part of `counts.failed` by the error, the most frequent first. `GET /api/v1/messages` lists the messages. */
   failures: { error_code: string | null; count: number }[]
+  /** The messages that `POST /api/v1/messages/bulk/:id/retry` would send: they failed before a provider accepted them. 0 while messages are queued, and after that request. */
+  retryable: number
   /** The `campaign` of the metadata of the request; null without one. */
   name: string | null
   /** The `from` of the request. */
@@ -2850,6 +2854,8 @@ export interface BillingExportQuery {
   limit?: number | undefined
   /** The `next_after` of an earlier export, `number` of the last row in CSV. */
   after?: string | undefined
+  /** `funding`: only changes that no message caused, such as purchases and grants. */
+  only?: 'funding' | undefined
 }
 
 /** The methods of `svc.billing`. */

@@ -5,15 +5,13 @@ import type { AuditEntry, audit as endpoints } from '../contract/resources/audit
 import type { AuditEntryRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
-import type { OperatorAuditFilter } from '../storage/ports/stores.ts'
+import type { AuditNames, OperatorAuditFilter } from '../storage/ports/stores.ts'
 import { type Actor, auditRow, SERVICE } from './entry.ts'
 
 /** An entry with its workspace; null for a change of the service itself. The names are those of now. */
 export interface OperatorAuditEntry extends AuditEntry {
   workspace_id: string | null
   workspace_name: string | null
-  /** The e-mail address of a login, or the name of an API key. */
-  actor_name: string | null
 }
 
 /** The audit log. */
@@ -51,16 +49,16 @@ export function createAudit({ storage, runtime, secret }: AuditParts): Audit<'de
         storage.read.audit.count(workspaceId, filter),
       ])
       const { rows, next_after } = pageOf(found, slice, ({ id }) => id)
-      return { audit_entries: rows.map(entryOf), total, next_after }
+      const names = await storage.read.audit.namesOf(rows)
+      return { audit_entries: rows.map((row, i) => entryOf(row, names[i])), total, next_after }
     },
     async ofAll(filter, page) {
       const rows = await storage.read.audit.ofAll(filter, page)
       const names = await storage.read.audit.namesOf(rows)
       return rows.map((row, i) => ({
-        ...entryOf(row),
+        ...entryOf(row, names[i]),
         workspace_id: row.workspace_id || null,
         workspace_name: names[i]?.workspace_name ?? null,
-        actor_name: names[i]?.actor_name ?? null,
       }))
     },
     async noteSettings(settings) {
@@ -90,12 +88,12 @@ function digestOf(key: string, name: string, value: string): string {
   return createHmac('sha256', key).update(`${name}\0${value}`).digest('hex').slice(0, 4)
 }
 
-function entryOf(row: AuditEntryRow): AuditEntry {
+function entryOf(row: AuditEntryRow, names: AuditNames | undefined): AuditEntry {
   const { digests: _, ...details } = row.details
   return {
     id: row.id,
     action: row.action,
-    actor: { kind: row.actor_kind, id: row.actor_id },
+    actor: { kind: row.actor_kind, id: row.actor_id, name: names?.actor_name ?? null },
     address: row.address,
     target:
       row.target_type !== null && row.target_id !== null

@@ -77,12 +77,12 @@ export interface Billing<F extends Form = 'given'> {
   ): Promise<{ transactions: Transaction[]; total: number; next_after: string | null }>
   /**
    * The changes of the available credits in pages, newest first, without those that are made meanwhile: at most `limit`, after the
-   * change with the number `after`. As in `transactions`, an `opening` stands for older changes that were removed.
+   * change with the number `after`; with `only`, those that no message caused. As in `transactions`, an `opening` stands for older changes that were removed.
    * @throws SvcError `validation_error` for any other `after`.
    */
   exportTransactions(
     workspaceId: string,
-    part: { limit: number; after?: string | undefined },
+    part: { limit: number; after?: string | undefined; only?: 'funding' | undefined },
   ): AsyncGenerator<ExportedTransaction[]>
   /** Why the credits of the last days changed, by day, kind, channel, key, bulk and broadcast. @throws SvcError `not_found`. */
   spending(workspaceId: string, filter: SpendingFilter): Promise<Spending>
@@ -205,11 +205,12 @@ export function createBilling(parts: CheckoutParts): Billing<'decoded'> {
       const next_after = isLast ? null : String(oldest)
       return { transactions: shown.map(({ transaction }) => transaction), total, next_after }
     },
-    async *exportTransactions(workspaceId, { limit, after }) {
+    async *exportTransactions(workspaceId, { limit, after, only }) {
       const newest = (await storage.read.credits.account(workspaceId))?.seq ?? 0
       let end = after === undefined ? newest + 1 : Math.min(newest + 1, numberOf(after))
+      const is_funding = only === 'funding'
       for (let rest = limit; rest > 0; ) {
-        const part = { end, skipped: 0, limit: Math.min(EXPORT_PAGE, rest), is_funding: false }
+        const part = { end, skipped: 0, limit: Math.min(EXPORT_PAGE, rest), is_funding }
         // Read for each page, because a fold may remove entries meanwhile.
         const opening = await storage.read.ledgerOpenings.of(workspaceId)
         const page = await listed(workspaceId, part, opening)

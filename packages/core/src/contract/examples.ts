@@ -186,6 +186,7 @@ const bulk = {
   counts: { queued: 1, sent: 0, delivered: 1, failed: 0, read: 0 },
   canceled: 0,
   failures: [],
+  retryable: 0,
   name: null,
   sender: null,
   content: { text: 'Hello {{name|there}}, your order {{order_id}} is ready' },
@@ -1120,7 +1121,7 @@ export const EXAMPLES: Examples<typeof api> = {
           {
             id: '019a9c5e-2e10-7d41-8b62-4a1d7e2c3f0a',
             action: 'api_key.created',
-            actor: { kind: 'session', id: null },
+            actor: { kind: 'session', id: null, name: 'ops@example.com' },
             address: '192.0.2.7',
             target: { type: 'api_key', id: KEY_ID },
             details: { name: 'Production' },

@@ -167,7 +167,7 @@ export async function spendingOf(
     })),
     causes_examined: CAUSES_EXAMINED,
     forecast: forecastOf({
-      available: availableOf(account),
+      available: (availableOf(account) + account.credit_limit) as Units,
       spent: completeDays(sums, today),
       now,
     }),

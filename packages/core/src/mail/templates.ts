@@ -124,8 +124,8 @@ export function webhookMail(
         ? undefined
         : { label: webhooks.length > 1 ? 'See the webhooks' : 'See the webhook', link },
     notes: [
-      'While a webhook fails, its deliveries are tried again on their schedule; without a success for five days it is disabled. After you enable a disabled webhook, POST /api/v1/webhooks/:id/recover queues the missed deliveries again.',
-      'You get one mail when a webhook begins to fail and one when it is disabled, at most one mail an hour. PUT /api/v1/account with webhook_mails false turns these mails off.',
+      `While a webhook fails, its deliveries are tried again on their schedule; without a success for five days it is disabled. After you enable a disabled webhook, ${link === null ? 'POST /api/v1/webhooks/:id/recover' : 'Recover on its page'} sends the missed deliveries again.`,
+      `You get one mail when a webhook begins to fail and one when it is disabled, at most one mail an hour. To turn these mails off, ${link === null ? 'send PUT /api/v1/account with webhook_mails false' : 'open Settings in the console, then Mails to the owner'}.`,
     ],
   })
 }

@@ -44,7 +44,7 @@ export type SendOptionsIn<F extends Form> = F extends 'decoded'
  * A bulk in a list: of its messages, only those that are queued or failed are counted. A content longer than
  * `LIMITS.bulk_list_content_length` is null.
  */
-export type ListedBulk = Omit<Bulk, 'counts' | 'credits_refunded' | 'failures'> & {
+export type ListedBulk = Omit<Bulk, 'counts' | 'credits_refunded' | 'failures' | 'retryable'> & {
   queued: number
   failed: number
 }
@@ -153,8 +153,14 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
   }
 
   async function recordOf(row: BulkRow): Promise<Bulk> {
-    const progress = await storage.read.bulks.progress(row.workspace_id, row.id)
-    return { ...row, ...stateOf(row, progress.counts), ...progress }
+    const { bulks } = storage.read
+    const progress = await bulks.progress(row.workspace_id, row.id)
+    const mayRetry = progress.retryable > 0 && progress.counts.queued === 0
+    const wasRetried = mayRetry && (await bulks.retryOf(row.workspace_id, row.id)) !== null
+    return {
+      ...{ ...row, ...stateOf(row, progress.counts), ...progress },
+      retryable: mayRetry && !wasRetried ? progress.retryable : 0,
+    }
   }
 
   async function storedResult(

@@ -21,6 +21,8 @@ import { attachmentsOf, withAttachments } from './stored-files.ts'
 interface Bounds {
   step: number
   max: number
+  /** The canceled messages that a list of failed ones may pass over. */
+  passed?: number
 }
 
 /** A query for messages of 500 bytes takes about 20 ms of a reader thread, so that other reads get their turn. */
@@ -31,6 +33,9 @@ const TIME_MAX_MS = 500
 
 /** The newest failed messages of a channel that are counted by their errors. Canceled ones are among them. */
 export const FAILURES_EXAMINED = 5_000
+
+/** Among more canceled messages, the other failed ones are searched with a bound, as for a text. */
+const CANCELED_PASSED_MAX = 10_000
 
 const HOUR_MS = 3_600_000
 
@@ -86,7 +91,7 @@ async function findMessages(
     contact_id,
     ...asked
   }: MessageSearch & Pick<MessageExport, 'recipient' | 'template'>,
-  { step, max }: Bounds,
+  { step, max, passed = CANCELED_PASSED_MAX }: Bounds,
   isCounted = true,
 ): Promise<Omit<FoundMessages, 'messages'> & { messages: ShortMessage[] }> {
   const view = viewOf(viewer)
@@ -100,8 +105,14 @@ async function findMessages(
   const addresses =
     contact_id === undefined ? undefined : await addressesOfContact(read, workspace_id, contact_id)
   const content_length = LIMITS.list_content_length
-  const { api_key_id, sender, tag } = own
-  const isExamined = [search, own.error_code, api_key_id, sender, tag].some(Boolean)
+  const { channel, api_key_id, sender, tag, bulk_id } = own
+  const isBehindMany =
+    own.status === 'failed_only' &&
+    bulk_id === undefined &&
+    (await read.messages.count(workspace_id, {
+      ...{ channel, livemode, from: startDate, until: endDate, status: 'canceled' },
+    })) > passed
+  const isExamined = isBehindMany || [search, own.error_code, api_key_id, sender, tag].some(Boolean)
   if (!isExamined && addresses) {
     const own = { ...filter, before_id: after }
     const found = await messagesTo(read, workspace_id, { addresses, filter: own, limit: limit + 1 })

@@ -19,7 +19,7 @@ export type Forecast =
   | { state: 'too_little_history' | 'no_spending'; days: number }
 
 /**
- * The forecast for an account that has `available` credits.
+ * The forecast for an account that may spend `available` credits, its limit below 0 included.
  *
  * @param spent what each complete day (UTC) cost without what was refunded, oldest first, from the first day of the account on;
  *   only the last 14 count, days without messages too

@@ -16,7 +16,7 @@ import { createLoginFactors, type LoginFactors } from './login-factors.ts'
 import { loginById } from './logins.ts'
 import type { OwnerMails } from './owner-mails.ts'
 import type { Passwords } from './password.ts'
-import { actorOf, createSessions, memberNotFound, removeMember, type Sessions } from './sessions.ts'
+import { createSessions, memberNotFound, removeMember, type Sessions } from './sessions.ts'
 import { createSignIn, type SignIn } from './sign-in.ts'
 
 /** A workspace of a login, with its role there. */
@@ -204,15 +204,13 @@ export function createMembers(parts: MemberParts): Members<'decoded'> {
         const member = await stores.members.byId(workspaceId, userId)
         if (!member) throw memberNotFound()
         const user = await stores.users.byId(userId)
-        await exchangeOwner(runtime, stores, { owner, user })
         const changed = {
           workspace_id: workspaceId,
           action: 'owner.changed',
           target: { type: 'member', id: userId },
         } as const
-        await stores.audit.record(
-          auditRow(runtime, actorOf(workspaceId, workspaceId, actor), changed),
-        )
+        await stores.audit.record(auditRow(runtime, actor, changed))
+        await exchangeOwner(runtime, stores, { owner, user })
       })
     },
   }
@@ -224,7 +222,7 @@ async function exchangeOwner(
   stores: Writes,
   { owner, user }: { owner: WorkspaceRow; user: UserRow | null },
 ): Promise<void> {
-  const { workspaces, users, members, sessions, loginNetworks, accountTokens } = stores
+  const { workspaces, users, members, sessions, loginNetworks, accountTokens, audit } = stores
   if (!user) {
     throw new SvcError('forbidden', 'The member owns another workspace: a login owns one at most')
   }
@@ -238,6 +236,15 @@ async function exchangeOwner(
   const former = runtime.id()
   const { id: workspace_id } = owner
   await members.remove(workspace_id, user.id)
+  await audit.moveLogin(workspace_id, null, former)
+  await audit.moveLogin(workspace_id, user.id, null)
+  for (const [from, to] of [
+    [workspace_id, former],
+    [user.id, workspace_id],
+  ] as const) {
+    for (const other of await members.ofUser(from))
+      await audit.moveLogin(other.workspace_id, from, to)
+  }
   await users.move(workspace_id, former)
   await users.move(user.id, workspace_id)
   await users.remove(user.id)

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { createAudit } from '../../src/audit/audit.ts'
 import { auditRow, SERVICE } from '../../src/audit/entry.ts'
-import type { AuditAction } from '../../src/contract/resources/audit.ts'
+import type { ActorKind, AuditAction } from '../../src/contract/resources/audit.ts'
 import { createCredits } from '../../src/credits/credits.ts'
 import { createAuditRetention } from '../../src/retention/audit-retention.ts'
 import { SMS_PRICE } from '../fixtures.ts'
@@ -66,6 +66,38 @@ export function auditContract(open: OpenStorage): void {
       { workspace_id: mine },
     ])
     expect(await audit.ofAll({ workspace_id: other }, EVERYTHING)).toHaveLength(1)
+  })
+
+  it('moves the acts of a login to its new id, in one workspace', async () => {
+    const [mine, other] = [await bench.workspace(0), await bench.workspace(0)]
+    const act = (workspace_id: string, kind: ActorKind, id: string | null, on: string) =>
+      bench.storage.write(({ audit }) =>
+        audit.record(
+          auditRow(
+            bench.clock,
+            { ...SERVICE, kind, id },
+            { workspace_id, action: 'sessions.ended', target: { type: 'member', id: on } },
+          ),
+        ),
+      )
+    await act(mine, 'session', null, mine)
+    await act(mine, 'session', 'B', 'B')
+    await act(mine, 'client', null, 'C')
+    await act(other, 'session', null, other)
+    await bench.storage.write(async ({ audit }) => {
+      await audit.moveLogin(mine, null, 'A')
+      await audit.moveLogin(mine, 'B', null)
+    })
+    const shown = async (id: string) => {
+      const rows = await bench.storage.read.audit.list(id, {}, EVERYTHING)
+      return rows.map(({ actor_id, target_id }) => [actor_id, target_id])
+    }
+    expect(await shown(mine)).toEqual([
+      [null, 'C'],
+      [null, mine],
+      ['A', 'A'],
+    ])
+    expect(await shown(other)).toEqual([[null, other]])
   })
 
   it('forgets entries after their time', async () => {

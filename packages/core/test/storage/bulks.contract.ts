@@ -125,12 +125,14 @@ export function bulksContract(open: OpenStorage): void {
       counts: { ...NONE, queued: 3, sent: 1, read: 1, failed: 2 },
       canceled: 0,
       failures: [{ error_code: 'undelivered', count: 2 }],
+      retryable: 0,
       credits_refunded: 0,
     })
     expect(await bulks.progress(workspaceId, 'another')).toEqual({
       counts: NONE,
       canceled: 0,
       failures: [],
+      retryable: 0,
       credits_refunded: 0,
     })
     const failed = await messages.ofBulk(workspaceId, request.bulk.id, 'failed')
@@ -154,6 +156,7 @@ export function bulksContract(open: OpenStorage): void {
       counts: { ...NONE, queued: 2, failed: 2 },
       canceled: 2,
       failures: [],
+      retryable: 0,
       credits_refunded: 3_000_000_000,
     })
     await bench.callback(c, 'failed')
@@ -161,6 +164,7 @@ export function bulksContract(open: OpenStorage): void {
       counts: { ...NONE, queued: 1, failed: 3 },
       canceled: 2,
       failures: [{ error_code: 'undelivered', count: 1 }],
+      retryable: 0,
       credits_refunded: 3_000_000_000,
     })
   })

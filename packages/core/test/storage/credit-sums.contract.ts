@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { units } from '../../src/contract/fields/units.ts'
 import { createCreditSums } from '../../src/credits/credit-sums.ts'
+import { createCredits } from '../../src/credits/credits.ts'
 import { spendingOf, statementOf } from '../../src/credits/spending.ts'
 import type { Entry } from '../../src/rules/decide.ts'
 import { SMS_PRICE } from '../fixtures.ts'
@@ -139,6 +140,19 @@ export function creditSumsContract(open: OpenStorage): void {
     expect(second.causes).toEqual([])
     expect(sum(second.days.map(({ spent }) => spent))).toBe(SMS_PRICE)
     expect(second.forecast).toEqual(all.forecast)
+  })
+
+  it('forecast with the credits that the limit allows below 0', async () => {
+    const workspaceId = await bench.workspace(3)
+    for (let i = 0; i < 3; i++) {
+      await bench.queued(workspaceId)
+      bench.clock.advance(DAY_MS)
+    }
+    const forecast = async () => (await spendingOf(parts(), workspaceId, { days: 7 })).forecast
+    expect(await forecast()).toMatchObject({ state: 'empty', per_day: SMS_PRICE })
+    await createCredits(parts()).setTerms(workspaceId, { credit_limit: units(10 * SMS_PRICE) })
+    const until = new Date(bench.clock.now().getTime() + 10 * DAY_MS)
+    expect(await forecast()).toMatchObject({ state: 'until', until })
   })
 
   it('say until when they count, if more entries wait than an answer sums itself', async () => {

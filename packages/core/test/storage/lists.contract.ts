@@ -155,6 +155,12 @@ function messageLists(bench: Bench): void {
         m.bulk_id === BULK_ID &&
         m.recipient === '+255700000001',
     ],
+    [
+      'delivered or read',
+      { status: 'delivered_or_read' },
+      (m) => ['delivered', 'read'].includes(m.status),
+    ],
+    ['failed without canceled', { status: 'failed_only' }, (m) => m.error_code === 'undelivered'],
     ['error', { error_code: 'undelivered' }, (m) => m.error_code === 'undelivered'],
     [
       'error, channel and both bounds',
@@ -274,6 +280,13 @@ function messageLists(bench: Bench): void {
     expect(first.messages.map(({ id }) => id)).toEqual(failed.slice(-2).reverse())
     const canceled = await search({ error_code: 'canceled' })
     expect(canceled).toMatchObject({ messages: [{ id: queued?.id }], total: 1, next_after: null })
+    const only = await search({ status: 'failed_only' })
+    expect(only.total).toBe(failed.length)
+    expect(only.messages.map(({ id }) => id)).toEqual(failed.slice(-2).reverse())
+    const bounds = { step: 3, max: 6, passed: 0 }
+    const query = { limit: 2, status: 'failed_only' } as const
+    const bounded = await searchMessages(parts, workspace_id, query, bounds)
+    expect(bounded.total).toBeNull()
     const none = await search({ sender: 'Other' })
     expect(none).toMatchObject({ messages: [], next_after: all.at(-6)?.id })
     expect(none.searched_until).toEqual(all.at(-6)?.created_at)

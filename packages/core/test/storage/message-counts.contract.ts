@@ -3,16 +3,20 @@ import { RUNS_ALL_CASES } from '../../../../test/all-cases.ts'
 import { units } from '../../src/contract/fields/units.ts'
 import { CHANNELS } from '../../src/contract/resources/content.ts'
 import type { MessageStatus } from '../../src/contract/resources/messages.ts'
-import type { CountedStatus } from '../../src/rows/messages.ts'
 import type { MessageRow } from '../../src/rows/rows.ts'
 import { countedAs, countNew } from '../../src/rules/count-changes.ts'
-import type { MessageFilter } from '../../src/storage/ports/stores.ts'
+import type { ListedStatus, MessageFilter } from '../../src/storage/ports/stores.ts'
 import { type Bench, benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
 
-const STATUSES: CountedStatus[] = ['queued', 'sent', 'delivered', 'read', 'failed', 'canceled']
+const STATUSES: ListedStatus[] = [
+  ...(['queued', 'sent', 'delivered', 'read', 'failed', 'canceled'] as const),
+  ...(['delivered_or_read', 'failed_only'] as const),
+]
 
-/** Whether a filter by status selects a message: `failed` includes canceled ones. */
-function isOf(row: MessageRow, status: CountedStatus): boolean {
+/** Whether a filter by status selects a message: `failed` includes canceled ones, `failed_only` does not. */
+function isOf(row: MessageRow, status: ListedStatus): boolean {
+  if (status === 'delivered_or_read') return ['delivered', 'read'].includes(row.status)
+  if (status === 'failed_only') return countedAs(row) === 'failed'
   return row.status === status || countedAs(row) === status
 }
 

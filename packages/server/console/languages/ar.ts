@@ -231,7 +231,7 @@ export default {
   'At once': 'فورًا',
   'At a time': 'في وقت محدد',
   'At a time of each recipient': 'في وقت محدد لدى كل مستلم',
-  'Each contact gets it when its own clocks show {at}. All messages are paid together, when the first clocks on earth show it.':
+  'Each contact gets it when its own clocks show {at}. All messages are paid together, when the first time zone reaches it.':
     'تتلقى كل جهة اتصال الرسالة عندما يحين {at} بتوقيتها المحلي. تُدفع جميع الرسائل معًا عندما يحين هذا الوقت في أول منطقة زمنية في العالم.',
   'It begins on {at}.': 'تبدأ في {at}.',
   'It begins at once.': 'تبدأ فورًا.',
@@ -635,8 +635,6 @@ export default {
     'لا تصل الأحداث إلى {name}: خطاف الويب هذا معطّل.',
   '{name} is not verified yet, so it cannot send.': 'لم يُوثَّق {name} بعد، ولذلك لا يمكنه الإرسال.',
   'A DNS record of {name} is missing.': 'أحد سجلات DNS الخاصة بالنطاق {name} مفقود.',
-  'A provider of {name} is paused: messages wait.':
-    'أُوقف أحد مزوّدي {name} مؤقتًا: الرسائل في الانتظار.',
   Findings: 'الملاحظات',
   'Send your first message': 'أرسل رسالتك الأولى',
   'In test mode it costs nothing and reaches no recipient.':
@@ -742,6 +740,7 @@ export default {
   'In your time zone, {timeZone}. A past time means now.':
     'حسب منطقتك الزمنية، {timeZone}. الوقت الماضي يعني الآن.',
   'Failed or canceled': 'فاشلة أو ملغاة',
+  'Delivered or read': 'تم التسليم أو القراءة',
   'Any time': 'أي وقت',
   'Last hour': 'الساعة الأخيرة',
   'Last 24 hours': 'آخر 24 ساعة',
@@ -841,7 +840,7 @@ export default {
   '{name} is frozen': 'تم تجميد {name}',
   'Whole audit log': 'سجل التدقيق الكامل',
   'The whole service, live': 'الخدمة كاملةً، مباشرةً',
-  'All is well': 'كل شيء على ما يرام',
+  'No findings': 'لا ملاحظات',
   '{n} failing webhooks': {
     zero: 'لا خطافات ويب متعثرة',
     one: 'خطاف ويب واحد متعثر',
@@ -981,7 +980,7 @@ export default {
   'not verified': 'لم يتم التحقق',
   Spending: 'الإنفاق',
   frozen: 'مجمّد',
-  'The link is on its way': 'الرابط في طريقه إليك',
+  'A mail with the link was sent': 'أُرسلت رسالة بريد تحتوي على الرابط',
   'Send the verification again': 'إعادة إرسال رسالة التحقق',
   'Credits and low balance': 'الرصيد والرصيد المنخفض',
   'Quiet hours': 'ساعات الهدوء',
@@ -1450,7 +1449,6 @@ export default {
   'Recover deliveries': 'استعادة عمليات التسليم',
   'Sends failed and discarded deliveries of a period again, at most 30 days back. Pending ones are tried again in any case.':
     'تعيد إرسال عمليات التسليم الفاشلة والمتجاهَلة خلال فترة، حتى 30 يومًا مضت. أما المعلّقة فتُعاد محاولتها في كل الأحوال.',
-  'Prefilled: the last success': 'معبّأ مسبقًا: آخر نجاح',
   'Empty: now': 'فارغ: الآن',
   'Live and test messages': 'الرسائل الفعلية والاختبارية',
   'Live messages': 'الرسائل الفعلية',
@@ -1580,7 +1578,7 @@ export default {
   'until {until}': 'حتى {until}',
   'more than a year': 'أكثر من سنة',
   'used up': 'نفد',
-  'no end in sight': 'لا نهاية منظورة',
+  'no spending': 'لا إنفاق',
   'Nothing was spent in {days}.': 'لم يُنفق شيء خلال {days}.',
   'not known yet': 'غير معروف بعد',
   'A forecast needs 3 complete days; there are {n}.': {
@@ -1777,8 +1775,8 @@ export default {
   file: 'ملف',
   default: 'افتراضي',
   'account updated': 'تحديث الحساب',
-  'api key created': 'إنشاء مفتاح API',
-  'api key deactivated': 'تعطيل مفتاح API',
+  'API key created': 'إنشاء مفتاح API',
+  'API key deactivated': 'تعطيل مفتاح API',
   'credentials revoked': 'إبطال بيانات الاعتماد',
   'credits adjusted': 'تصحيح الرصيد',
   'credits granted': 'منح رصيد',
@@ -1789,7 +1787,7 @@ export default {
   'domain rotated': 'تدوير مفتاح النطاق',
   'domain rotation started': 'بدء تدوير مفتاح النطاق',
   'domain verified': 'توثيق النطاق',
-  'email verified': 'توثيق البريد الإلكتروني',
+  'e-mail address verified': 'توثيق البريد الإلكتروني',
   'invitation created': 'إنشاء دعوة',
   'invitation withdrawn': 'سحب دعوة',
   'member added': 'إضافة عضو',
@@ -1799,6 +1797,9 @@ export default {
   'message erased': 'محو رسالة',
   'message redacted': 'إزالة محتوى رسالة',
   'owner changed': 'تغيير المالك',
+  'former member': 'عضو سابق',
+  client: 'عميل',
+  service: 'الخدمة',
   'password changed': 'تغيير كلمة المرور',
   'password reset': 'إعادة تعيين كلمة المرور',
   'purchase checked': 'فحص عملية شراء',
@@ -1982,6 +1983,7 @@ export default {
   '{rows} rows': 'الصفوف: {rows}',
   'The file ends after {rows} rows, at {time}. Older rows are not in it.':
     'ينتهي الملف بعد هذا العدد من الصفوف: {rows}، عند {time}. لا يضم الصفوف الأقدم.',
+  'Next file': 'الملف التالي',
   'Find a recipient': 'البحث عن مستلم',
   'A part of the address or the name.': 'جزء من العنوان أو الاسم.',
   'A part of the address or of the text.': 'جزء من العنوان أو من النص.',

@@ -211,7 +211,7 @@ export default {
   'At once': 'Sofort',
   'At a time': 'Zu einem Zeitpunkt',
   'At a time of each recipient': 'Zur Ortszeit jedes Empfängers',
-  'Each contact gets it when its own clocks show {at}. All messages are paid together, when the first clocks on earth show it.':
+  'Each contact gets it when its own clocks show {at}. All messages are paid together, when the first time zone reaches it.':
     'Jeder Kontakt erhält die Nachricht, wenn es bei ihm {at} ist. Alle Nachrichten werden zusammen bezahlt, sobald dieser Zeitpunkt in der ersten Zeitzone der Erde erreicht ist.',
   'It begins on {at}.': 'Sie beginnt am {at}.',
   'It begins at once.': 'Sie beginnt sofort.',
@@ -581,8 +581,6 @@ export default {
   '{name} is not verified yet, so it cannot send.':
     '{name} ist noch nicht verifiziert und kann deshalb nicht senden.',
   'A DNS record of {name} is missing.': 'Ein DNS-Eintrag von {name} fehlt.',
-  'A provider of {name} is paused: messages wait.':
-    'Ein Anbieter von {name} ist pausiert: Nachrichten warten.',
   Findings: 'Hinweise',
   'Send your first message': 'Senden Sie Ihre erste Nachricht',
   'In test mode it costs nothing and reaches no recipient.':
@@ -685,6 +683,7 @@ export default {
   'In your time zone, {timeZone}. A past time means now.':
     'In Ihrer Zeitzone, {timeZone}. Ein vergangener Zeitpunkt bedeutet: jetzt.',
   'Failed or canceled': 'Fehlgeschlagen oder abgebrochen',
+  'Delivered or read': 'Zugestellt oder gelesen',
   'Any time': 'Beliebiger Zeitraum',
   'Last hour': 'Letzte Stunde',
   'Last 24 hours': 'Letzte 24 Stunden',
@@ -770,7 +769,7 @@ export default {
   '{name} is frozen': '{name} ist eingefroren',
   'Whole audit log': 'Gesamtes Audit-Protokoll',
   'The whole service, live': 'Der gesamte Dienst, live',
-  'All is well': 'Alles in Ordnung',
+  'No findings': 'Keine Hinweise',
   '{n} failing webhooks': { one: '{n} Webhook mit Fehlern', other: '{n} Webhooks mit Fehlern' },
   'available in {workspaces}, {held} held; {frozen} frozen':
     'verfügbar in {workspaces}, {held} reserviert; {frozen} eingefroren',
@@ -902,7 +901,7 @@ export default {
   'not verified': 'nicht verifiziert',
   Spending: 'Ausgaben',
   frozen: 'eingefroren',
-  'The link is on its way': 'Der Link ist unterwegs',
+  'A mail with the link was sent': 'Eine E-Mail mit dem Link wurde gesendet',
   'Send the verification again': 'Verifizierung erneut senden',
   'Credits and low balance': 'Credits und niedriges Guthaben',
   'Quiet hours': 'Ruhezeiten',
@@ -1341,7 +1340,6 @@ export default {
   'Recover deliveries': 'Zustellungen nachholen',
   'Sends failed and discarded deliveries of a period again, at most 30 days back. Pending ones are tried again in any case.':
     'Sendet fehlgeschlagene und verworfene Zustellungen eines Zeitraums erneut, höchstens 30 Tage zurück. Ausstehende werden ohnehin erneut versucht.',
-  'Prefilled: the last success': 'Vorausgefüllt: der letzte Erfolg',
   'Empty: now': 'Leer: jetzt',
   'Live and test messages': 'Live- und Testnachrichten',
   'Live messages': 'Live-Nachrichten',
@@ -1449,7 +1447,7 @@ export default {
   'until {until}': 'bis {until}',
   'more than a year': 'mehr als ein Jahr',
   'used up': 'aufgebraucht',
-  'no end in sight': 'kein Ende absehbar',
+  'no spending': 'keine Ausgaben',
   'Nothing was spent in {days}.': 'Nichts ausgegeben über {days}.',
   'not known yet': 'noch nicht bekannt',
   'A forecast needs 3 complete days; there are {n}.': {
@@ -1639,8 +1637,8 @@ export default {
   file: 'Datei',
   default: 'Standard',
   'account updated': 'Konto geändert',
-  'api key created': 'API-Schlüssel erstellt',
-  'api key deactivated': 'API-Schlüssel deaktiviert',
+  'API key created': 'API-Schlüssel erstellt',
+  'API key deactivated': 'API-Schlüssel deaktiviert',
   'credentials revoked': 'Zugangsdaten widerrufen',
   'credits adjusted': 'Credits korrigiert',
   'credits granted': 'Credits gutgeschrieben',
@@ -1651,7 +1649,7 @@ export default {
   'domain rotated': 'Domainschlüssel gewechselt',
   'domain rotation started': 'Wechsel des Domainschlüssels begonnen',
   'domain verified': 'Domain verifiziert',
-  'email verified': 'E-Mail-Adresse verifiziert',
+  'e-mail address verified': 'E-Mail-Adresse verifiziert',
   'invitation created': 'Einladung erstellt',
   'invitation withdrawn': 'Einladung zurückgezogen',
   'member added': 'Mitglied hinzugefügt',
@@ -1661,6 +1659,9 @@ export default {
   'message erased': 'Nachricht gelöscht',
   'message redacted': 'Nachrichteninhalt entfernt',
   'owner changed': 'Inhaber gewechselt',
+  'former member': 'früheres Mitglied',
+  client: 'Client',
+  service: 'Dienst',
   'password changed': 'Passwort geändert',
   'password reset': 'Passwort zurückgesetzt',
   'purchase checked': 'Kauf geprüft',
@@ -1822,6 +1823,7 @@ export default {
   '{rows} rows': '{rows} Zeilen',
   'The file ends after {rows} rows, at {time}. Older rows are not in it.':
     'Die Datei endet nach {rows} Zeilen, bei {time}. Ältere Zeilen enthält sie nicht.',
+  'Next file': 'Nächste Datei',
   'Find a recipient': 'Empfänger suchen',
   'A part of the address or the name.': 'Ein Teil der Adresse oder des Namens.',
   'A part of the address or of the text.': 'Ein Teil der Adresse oder des Textes.',

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type uPlot from 'uplot'
-import { dayText, exactTime } from '../shell/format.ts'
+import { exactTime, utcDay } from '../shell/format.ts'
 import { LOCALE, t } from '../shell/text.ts'
 import { inputTime, timeZone, zoned } from '../shell/time-zone.ts'
 
@@ -19,6 +19,11 @@ const STEPS = Array.from(
   { length: 27 },
   (_, i) => ([1, 2, 5][i % 3] ?? 1) * 10 ** Math.trunc(i / 3),
 )
+
+/** Whether the points are days, which are days of UTC. */
+function areDays([first = 0, second = 0]: readonly number[]): boolean {
+  return second - first >= DAY_S
+}
 
 /** Lines over time. `times`: in seconds. The library is loaded with the first chart. */
 export function Chart({
@@ -47,7 +52,8 @@ export function Chart({
       plot = new Plot(
         {
           ...optionsOf(current, times, series),
-          tzDate: (time_s) => Plot.tzDate(new Date(time_s * 1000), timeZone()),
+          tzDate: (time_s) =>
+            Plot.tzDate(new Date(time_s * 1000), areDays(times) ? 'UTC' : timeZone()),
         },
         [[...times], ...series.map(({ values }) => [...values])],
         current,
@@ -71,8 +77,7 @@ function optionsOf(
   times: readonly number[],
   series: readonly Series[],
 ): uPlot.Options {
-  const [first = 0, second = 0] = times
-  const textOf = second - first < DAY_S ? exactTime : dayText
+  const isDays = areDays(times)
   const style = getComputedStyle(element)
   const colour = (name: string) => style.getPropertyValue(name).trim()
   const axis = {
@@ -86,7 +91,7 @@ function optionsOf(
     cursor: { y: false },
     legend: { live: true },
     axes: [
-      { ...axis, values: (_, times) => times.map(tickText) },
+      { ...axis, values: (_, ticks) => ticks.map(isDays ? dayTick : tickText) },
       { ...axis, size: 48, incrs: STEPS },
     ],
     scales: { y: { range: (_, min, max) => [Math.min(0, min ?? 0), Math.max(4, max ?? 0)] } },
@@ -94,7 +99,10 @@ function optionsOf(
       {
         label: t('Time'),
         // Without a pointer: the newest.
-        value: (_, time) => textOf(new Date((time ?? times.at(-1) ?? 0) * 1000)),
+        value: (_, time) => {
+          const at_ms = (time ?? times.at(-1) ?? 0) * 1000
+          return isDays ? utcDay(at_ms) : exactTime(new Date(at_ms))
+        },
       },
       ...series.map(({ name, colour: token, values }) => ({
         label: name,
@@ -115,7 +123,15 @@ const CLOCK = zoned(LOCALE, {
   minute: '2-digit',
   hour12: false,
 })
-const DATE = zoned(LOCALE, { month: 'short', day: 'numeric' })
+const DATE_PARTS = { month: 'short', day: 'numeric' } as const
+const DATE = zoned(LOCALE, DATE_PARTS)
+
+const UTC_DATE = new Intl.DateTimeFormat(LOCALE, { ...DATE_PARTS, timeZone: 'UTC' })
+
+/** A time of an axis of days: between two days, it has no text. */
+function dayTick(time_s: number): string {
+  return time_s % DAY_S === 0 ? UTC_DATE.format(time_s * 1000) : ''
+}
 
 /** A time of the axis: its date at the start of a day, otherwise its clock time. */
 function tickText(time_s: number): string {

@@ -39,11 +39,14 @@ export class RowCount {
     return Math.max(0, this.#lines - 1)
   }
 
-  /** The `created_at` of the last row of the file; the columns before it have no separators in their cells. */
-  async lastTime(file: Blob): Promise<string> {
+  /**
+   * The first cell of the last row of the file, which names its place, and the `created_at`; the columns before it have no separators
+   * in their cells.
+   */
+  async lastRow(file: Blob): Promise<{ after: string; at: string }> {
     const head = await file.slice(0, PART).text()
-    const row = await file.slice(this.#last, this.#last + PART).text()
-    return row.split(',')[head.split(/[,\r]/).indexOf('created_at')] ?? ''
+    const cells = (await file.slice(this.#last, this.#last + PART).text()).split(',')
+    return { after: cells[0] ?? '', at: cells[head.split(/[,\r]/).indexOf('created_at')] ?? '' }
   }
 }
 

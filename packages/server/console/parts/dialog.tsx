@@ -57,7 +57,9 @@ export function Dialog({
     >
       <div class="dialog-box">
         <header>
-          <h2 id="dialog-title">{title}</h2>
+          <h2 id="dialog-title" dir="auto">
+            {title}
+          </h2>
           <Button kind="quiet" icon="close" label={t('Close')} onClick={onClose} />
         </header>
         <div class="dialog-body">{children}</div>

@@ -37,9 +37,11 @@ export function ExportButton(exported: Exported) {
 
 function Exporting({ path, query, name, total, onClose }: Exported & { onClose(): void }) {
   const [rows, setRows] = useState(0)
+  /** The number of the file, and the row after which it begins. */
+  const [part, setPart] = useState<{ n: number; after?: string }>({ n: 1 })
   const [error, setError] = useState<unknown>()
-  /** The time of the last row, if the file ends at the limit. */
-  const [lastTime, setLastTime] = useState<string>()
+  /** The last row, if the file ends at the limit. */
+  const [last, setLast] = useState<{ after: string; at: string }>()
   useEffect(() => {
     const stop = new AbortController()
     const { signal } = stop
@@ -49,9 +51,10 @@ function Exporting({ path, query, name, total, onClose }: Exported & { onClose()
       setRows(count.rows)
     }
     async function save() {
-      const file = await loadExport(path, { ...query, format: 'csv' }, { signal, onPart })
-      download(`${name}.csv`, file)
-      if (count.rows >= ROWS_MAX) return setLastTime(await count.lastTime(file))
+      const { n, after } = part
+      const file = await loadExport(path, { ...query, after, format: 'csv' }, { signal, onPart })
+      download(`${name}${n > 1 ? `-${n}` : ''}.csv`, file)
+      if (count.rows >= ROWS_MAX) return setLast(await count.lastRow(file))
       toast(t('{rows} rows exported.', { rows: number(count.rows) }))
       onClose()
     }
@@ -59,32 +62,45 @@ function Exporting({ path, query, name, total, onClose }: Exported & { onClose()
       if (!signal.aborted) setError(cause)
     })
     return () => stop.abort()
-  }, [])
+  }, [part])
   return (
     <Dialog
       title={t('Export')}
       isKept
       onClose={onClose}
       actions={
-        <Button onClick={onClose}>
-          {error === undefined && lastTime === undefined ? t('Cancel') : t('Close')}
-        </Button>
+        <>
+          <Button onClick={onClose}>
+            {error === undefined && !last ? t('Cancel') : t('Close')}
+          </Button>
+          {last && (
+            <Button
+              kind="primary"
+              onClick={() => {
+                setLast(undefined)
+                setPart({ n: part.n + 1, after: last.after })
+              }}
+            >
+              {t('Next file')}
+            </Button>
+          )}
+        </>
       }
     >
       {error !== undefined && <ErrorBox error={error} />}
-      {lastTime === undefined && (
+      {!last && (
         <progress
-          {...(total ? { max: total, value: Math.min(rows, total) } : {})}
+          {...(total && part.n === 1 ? { max: total, value: Math.min(rows, total) } : {})}
           aria-label={t('Progress')}
         />
       )}
       <p role="status">
-        {lastTime !== undefined
+        {last
           ? t('The file ends after {rows} rows, at {time}. Older rows are not in it.', {
               rows: number(rows),
-              time: exactTime(lastTime),
+              time: exactTime(last.at),
             })
-          : total
+          : total && part.n === 1
             ? t('{rows} of {total} rows', { rows: number(rows), total: number(total) })
             : t('{rows} rows', { rows: number(rows) })}
       </p>

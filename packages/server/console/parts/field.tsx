@@ -202,7 +202,11 @@ export function Search({
       element.current?.focus()
     }
     addEventListener('keydown', focus)
-    return () => removeEventListener('keydown', focus)
+    return () => {
+      removeEventListener('keydown', focus)
+      // A late search would lead back to this page.
+      clearTimeout(timer.current)
+    }
   }, [])
   const people = usePeople(typed, onPerson && take)
   function take(person: FoundPerson) {

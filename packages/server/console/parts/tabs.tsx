@@ -1,3 +1,5 @@
+import { sideStep } from '../shell/text.ts'
+
 /** Tabs: the arrow keys go from tab to tab. `tabs`: ids and their texts. */
 export function Tabs({
   label,
@@ -11,7 +13,7 @@ export function Tabs({
   onChoose(id: string): void
 }) {
   function move(event: KeyboardEvent) {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key]
+    const step = sideStep(event.key)
     if (!step) return
     const at = tabs.findIndex(([id]) => id === current)
     const next = tabs[(at + step + tabs.length) % tabs.length]

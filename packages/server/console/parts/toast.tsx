@@ -35,7 +35,7 @@ export function Toasts() {
   return (
     <div class="toasts" role="status" popover="manual" ref={box}>
       {toasts.value.map(({ id, text, tone }) => (
-        <p key={id} class={tone}>
+        <p key={id} class={tone} dir="auto">
           {tone !== 'plain' && <Icon name={tone === 'good' ? 'check' : 'warning'} />}
           {text}
         </p>

@@ -81,6 +81,13 @@ export function exactTime(at: string | Date): string {
   return EXACT(new Date(at))
 }
 
+const UTC_DAY = new Intl.DateTimeFormat(LOCALE, { dateStyle: 'medium', timeZone: 'UTC' })
+
+/** A day of UTC such as `2026-05-01`, or the day with this beginning, the same in each zone of the browser. */
+export function utcDay(day: string | number): string {
+  return UTC_DAY.format(new Date(day))
+}
+
 /** The day of a time, in the zone of `timeZone`. */
 export function dayText(at: string | Date): string {
   return DAY_OF_YEAR(new Date(at))

@@ -1,6 +1,7 @@
 import type { ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { isApple, type Overlay, overlay } from './overlay.ts'
+import { early, isApple, type Overlay, overlay } from './overlay.ts'
+import { sideStep } from './text.ts'
 
 /** Keys of fields and of the browser keep their meaning. */
 function isTyping(target: EventTarget | null): boolean {
@@ -21,7 +22,7 @@ function focusRow(step: 1 | -1): void {
 }
 
 /** Shows the record of the next row in the open drawer. */
-function openNext(step: 1 | -1): boolean {
+function openNext(step: number): boolean {
   const links = rowLinks()
   const at = links.findIndex((link) => link.closest('tr')?.getAttribute('aria-current'))
   const next = at < 0 ? undefined : links[at + step]
@@ -31,16 +32,24 @@ function openNext(step: 1 | -1): boolean {
 
 function onKey(event: KeyboardEvent): void {
   const { key, target } = event
-  if (event.defaultPrevented || event.isComposing || isTyping(target)) return
+  if (event.defaultPrevented || event.isComposing) return
   const dialogs = document.querySelectorAll('dialog[open]')
   const isFree = dialogs.length === 0
   if (key.toLowerCase() === 'k' && (isApple ? event.metaKey : event.ctrlKey)) {
     if (!isFree || event.shiftKey || event.altKey) return
     event.preventDefault()
+    early.text = ''
     overlay.value = 'palette'
     return
   }
   if (event.metaKey || event.ctrlKey || event.altKey) return
+  if (isFree && overlay.value === 'palette') {
+    // Its script is being loaded.
+    event.preventDefault()
+    if (key.length === 1) early.text += key
+    return
+  }
+  if (isTyping(target)) return
   if (isFree && key === '?') {
     event.preventDefault()
     overlay.value = 'shortcuts'
@@ -49,7 +58,7 @@ function onKey(event: KeyboardEvent): void {
   } else if (dialogs.length === 1 && dialogs[0]?.matches('.drawer')) {
     // Tabs and texts that scroll have the arrow keys.
     if ((target as Element).closest('[role=tablist], pre, iframe')) return
-    const step = { ArrowRight: 1, j: 1, ArrowLeft: -1, k: -1 }[key] as 1 | -1 | undefined
+    const step = { j: 1, k: -1 }[key] ?? sideStep(key)
     if (step && openNext(step)) event.preventDefault()
   }
 }

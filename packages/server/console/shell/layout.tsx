@@ -92,7 +92,7 @@ function Workspaces() {
           onInput={(id) => void chooseWorkspace(id)}
         />
       ) : (
-        <span class="workspace-name" title={workspaces[0]?.name}>
+        <span class="workspace-name" dir="auto" title={workspaces[0]?.name}>
           {workspaces[0]?.name}
         </span>
       )}

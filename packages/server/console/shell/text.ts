@@ -60,6 +60,12 @@ const texts: Texts = (await load?.().catch(() => null))?.default ?? {}
 document?.documentElement.setAttribute('lang', language)
 document?.documentElement.setAttribute('dir', isRightToLeft ? 'rtl' : 'ltr')
 
+/** The step of an arrow key along the line: in Arabic, the next is on the left. 0 for another key. */
+export function sideStep(key: string): number {
+  const step = { ArrowRight: 1, ArrowLeft: -1 }[key] ?? 0
+  return isRightToLeft ? -step : step
+}
+
 const plurals = new Intl.PluralRules(language)
 
 type Value = string | number | boolean | null | undefined

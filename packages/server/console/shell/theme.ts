@@ -9,7 +9,7 @@
   if (theme === 'light' || theme === 'dark') {
     document
       .querySelector('link[media]')
-      ?.setAttribute('media', theme === 'dark' ? 'all' : 'not all')
+      ?.setAttribute('media', theme === 'dark' ? 'screen' : 'not all')
     document.querySelector('meta[name=color-scheme]')?.setAttribute('content', theme)
   }
 }

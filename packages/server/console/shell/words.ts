@@ -1,3 +1,4 @@
+import type { OperatorAuditEntry } from '../../src/console-api/operator/answers.ts'
 import { t } from './text.ts'
 
 /** The words of the API that pages show, in lower case. */
@@ -71,6 +72,9 @@ const WORDS: Record<string, string> = {
   developer: t('developer'),
   billing: t('billing'),
   viewer: t('viewer'),
+  operator: t('operator'),
+  client: t('client'),
+  service: t('service'),
   live: t('live'),
   test: t('test'),
   send_messages: t('send messages'),
@@ -105,4 +109,11 @@ const WORDS: Record<string, string> = {
 /** A word of the API for people, within a sentence: `invalid recipient`. A word that is not known is shown with spaces. */
 export function wordOf(word: string): string {
   return Object.hasOwn(WORDS, word) ? `${WORDS[word]}` : word.replaceAll('_', ' ')
+}
+
+/** The name of an actor of the audit log, with the kind of an actor that is no person. */
+export function actorName({ kind, id, name }: OperatorAuditEntry['actor']): string {
+  if (kind === 'api_key') return t('API key {name}', { name: name ?? id })
+  if (kind !== 'operator' && id && !name) return t('former member')
+  return name ?? id ?? wordOf(kind)
 }

@@ -27,7 +27,7 @@ export const findingEndpoints = {
             'domain_failing',
             'failures',
             'bulk_paused',
-            'provider_paused',
+            'channel_paused',
             'codes_paused',
           ]),
           /** The object, for a link. */
@@ -83,33 +83,23 @@ export function findingHandlers(core: DecodedCore): Handlers<typeof findingEndpo
     async list({ viewer, workspace_id, identity }) {
       const isTest = typeof viewer !== 'string' && viewer.mode === 'test'
       const mayRead = identity?.kind === 'session' && mayDo(identity.role, 'read')
-      const [
-        state,
-        ofAccount,
-        ofMessages,
-        ofWebhooks,
-        ofDomains,
-        ofProviders,
-        ofCodes,
-        ofBulks,
-        steps,
-      ] = await Promise.all([
-        sendingState(core, workspace_id, isTest),
-        accountFindings(core, workspace_id, isTest),
-        mayRead ? failureFindings(core, viewer) : [],
-        mayRead ? webhookFindings(core, viewer) : [],
-        mayRead ? domainFindings(core, workspace_id) : [],
-        mayRead && !isTest ? providerFindings(core, viewer) : [],
-        mayRead && !isTest ? codeFindings(core, workspace_id) : [],
-        mayRead ? bulkFindings(core, viewer) : [],
-        mayRead ? firstSteps(core, viewer, workspace_id) : null,
-      ])
+      const [state, ofAccount, ofMessages, ofWebhooks, ofDomains, ofCodes, ofBulks, steps] =
+        await Promise.all([
+          sendingState(core, workspace_id, isTest),
+          accountFindings(core, workspace_id, isTest),
+          mayRead ? failureFindings(core, viewer) : [],
+          mayRead ? webhookFindings(core, viewer) : [],
+          mayRead ? domainFindings(core, workspace_id) : [],
+          mayRead && !isTest ? codeFindings(core, workspace_id) : [],
+          mayRead ? bulkFindings(core, viewer) : [],
+          mayRead ? firstSteps(core, viewer, workspace_id) : null,
+        ])
       return {
         findings: [
           ...(state.is_frozen ? [finding('frozen')] : []),
           ...(state.is_paused ? [finding('sending_paused')] : []),
           ...ofMessages,
-          ...ofProviders,
+          ...(mayRead ? await pausedChannels(core, viewer, state) : []),
           ...ofCodes,
           ...ofBulks,
           ...ofAccount,
@@ -154,15 +144,18 @@ async function sendingState(
 }
 
 async function accountFindings(
-  { workspaces }: DecodedCore,
+  { workspaces, credits }: DecodedCore,
   workspaceId: string,
   isTest: boolean,
 ): Promise<Finding[]> {
-  const account = await workspaces.account(workspaceId)
+  const [account, { available, credit_limit }] = await Promise.all([
+    workspaces.account(workspaceId),
+    credits.account(workspaceId),
+  ])
   const { credits_balance, low_balance, email_verified } = account
   const found = email_verified ? [] : [finding('email_unverified')]
   if (isTest) return found
-  if (credits_balance <= 0) return [...found, finding('no_credits')]
+  if (available + credit_limit <= 0) return [...found, finding('no_credits')]
   const isLow = low_balance !== null && credits_balance < low_balance
   return isLow ? [...found, finding('low_balance')] : found
 }
@@ -209,21 +202,17 @@ async function domainFindings({ domains }: DecodedCore, workspaceId: string): Pr
   })
 }
 
-/** A member learns which of its channels are concerned, but not the operator's reason. */
-async function providerFindings(
-  { providers, messages }: DecodedCore,
+/** The paused channels that the workspace uses. A member does not learn the operator's reason. */
+async function pausedChannels(
+  { messages }: DecodedCore,
   viewer: Parameters<DecodedCore['messages']['history']>[0],
+  { paused_channels }: Sending,
 ): Promise<Finding[]> {
-  const paused = (await providers.status()).filter(({ pauses }) => pauses.length > 0)
-  const channels = [...new Set(paused.flatMap((one) => one.channels))]
-  const totals = await Promise.all(
-    channels.map((channel) => messages.search(viewer, { channel, limit: 1 })),
+  const found = await Promise.all(
+    paused_channels.map((channel) => messages.search(viewer, { channel, limit: 1 })),
   )
-  const used = channels.filter((_, i) => totals[i]?.total !== 0)
-  return paused.flatMap(({ name, channels }) => {
-    const own = channels.filter((channel) => used.includes(channel))
-    return own.length > 0 ? [finding('provider_paused', { id: name, name: own.join(', ') })] : []
-  })
+  const used = paused_channels.filter((_, i) => found[i]?.total !== 0)
+  return used.map((channel) => finding('channel_paused', { id: channel, name: channel }))
 }
 
 /** The countries to which no codes are sent. */

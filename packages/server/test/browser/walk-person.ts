@@ -12,7 +12,7 @@ export async function walkPerson(page: Page, { url, key }: Place): Promise<void>
   const name = `Wanjiru ${width} O'Neil`
   const { contact } = await svc.contacts.create({
     ...{ name, phone, email: `wanjiru.${width}@example.com`, tags: ['vip', 'nairobi'] },
-    attributes: { city: 'Nairobi', plan: { seats: 3 } },
+    attributes: { city: 'Nairobi', plan: { seats: 3 }, Phone: 'red' },
     subscriptions: { email: 'unsubscribed' },
   })
   await svc.messages.send({ channel: 'sms', to: phone, content: { text: 'Your order is ready' } })
@@ -36,6 +36,7 @@ export async function walkPerson(page: Page, { url, key }: Place): Promise<void>
   await page.getByRole('link', { name: 'Everything about this contact' }).click()
 
   await page.getByRole('heading', { level: 1, name }).waitFor()
+  for (const text of [phone, 'red']) await page.locator('dd', { hasText: text }).waitFor()
   const history = page.getByRole('table', { name: 'History' })
   await history.locator('tr', { hasText: 'One-time code' }).waitFor()
   await history.locator('tr', { hasText: 'Your order is ready' }).waitFor()
@@ -60,4 +61,13 @@ export async function walkPerson(page: Page, { url, key }: Place): Promise<void>
   await page.keyboard.press('ArrowDown')
   await page.keyboard.press('Enter')
   strictEqual(await recipient.inputValue(), phone)
+
+  // A search that has not begun when the person leaves does not lead back.
+  await page.goto(`${url}/console/messages`)
+  await page.getByRole('combobox', { name: /^Name, recipient/ }).fill('nothing')
+  await page.getByRole('heading', { level: 1, name: 'Messages' }).waitFor()
+  await page.evaluate('document.querySelector(\'a[href$="/contacts"]\').click()')
+  await page.getByRole('searchbox').fill(name)
+  await page.waitForURL(/search=Wanjiru/)
+  strictEqual(new URL(page.url()).pathname, '/console/contacts')
 }

@@ -9,6 +9,11 @@ import { type Place, pictures, signIn, watchPolicy } from './console-page.ts'
 import { expectAccessible, expectToFit } from './page-checks.ts'
 
 const LOGIN = { email: 'stops@example.com', password: 'long enough' }
+/** It is never called: while it is not paused, all sending is. */
+const GATEWAY = {
+  ...{ type: 'http', name: 'acme', channels: ['sms'], answer: { id: '/id' } },
+  send: { url: 'http://127.0.0.1:9/send', body: { to: '{{to}}', text: '{{text}}' } },
+}
 const LONG = { text: 'A reminder of your appointment. '.repeat(8) }
 
 /**
@@ -16,7 +21,8 @@ const LONG = { text: 'A reminder of your appointment. '.repeat(8) }
  * pages of one address. Then the places of price, results and focus while a person works.
  */
 export async function walkStops(browser: Browser): Promise<void> {
-  await withServer({ SVC_RATE_LIMIT_CONSOLE: '5000/60' }, async ({ core, url }) => {
+  const SVC_PROVIDERS = JSON.stringify([GATEWAY])
+  await withServer({ SVC_RATE_LIMIT_CONSOLE: '5000/60', SVC_PROVIDERS }, async ({ core, url }) => {
     const { id } = await core.workspaces.create({ ...LOGIN, company_name: 'Stops' })
     const { key } = await core.apiKeys.create(id, { name: 'stops' })
     const place = { url, key, login: LOGIN }
@@ -28,6 +34,10 @@ export async function walkStops(browser: Browser): Promise<void> {
       const frozen = 'The workspace is frozen: sends are refused.'
       for (const path of ['', '/compose', '/bulks/new']) await expectNote(page, url, path, frozen)
       await core.credits.setTerms(id, { status: 'active', reason: 'paid' })
+      await core.providers.pause('acme', { reason: 'A gateway moves' })
+      const channel = 'SMS is paused by its provider or the operator.'
+      for (const path of ['/compose', '/bulks/new']) await expectNote(page, url, path, channel)
+      await core.providers.resume('acme', {})
       await core.dispatch.stop({ reason: 'A gateway moves' })
       const paused = 'The operator has paused all sending'
       for (const path of ['', '/compose', '/bulks/new']) await expectNote(page, url, path, paused)

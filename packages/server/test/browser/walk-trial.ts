@@ -70,7 +70,10 @@ const AS_MEMBER: readonly Task[] = [
       const failed = main.locator('.card', {
         has: page.getByRole('heading', { name: 'Failed', exact: true }),
       })
+      const shown = await failed.locator('.figure').textContent()
       await click(failed.getByRole('link'))
+      // The number is that of the list.
+      await see(new RegExp(`^${shown} messages$`), main.locator('.pager'))
       await click(main.locator('tbody tr', { hasText: 'No route to this network' }).locator('a'))
       await see('All messages with this error', dialog)
     },
@@ -116,21 +119,22 @@ const AS_MEMBER: readonly Task[] = [
   ],
   [
     'test a repaired webhook',
-    async ({ trial, main, click, button, see }) => {
+    async ({ trial, main, click, button, see, dialog }) => {
       trial.repair()
       await click(main.getByRole('link', { name: /crm fail/ }))
       await button('Send test event')
       await see('webhook.test')
+      await see('delivered', dialog)
     },
   ],
   [
     'replay',
-    async ({ main, link, click, button, confirm, page }) => {
+    async ({ main, link, click, button, confirm, see }) => {
       await link('Webhooks')
       await click(main.getByRole('link', { name: /crm/ }))
       await button('Recover')
       await confirm('Recover')
-      await page.locator('.toasts p').first().waitFor()
+      await see(/^\d+ deliver(y|ies) queued again$/)
     },
   ],
   [
@@ -195,11 +199,15 @@ const AS_MEMBER: readonly Task[] = [
   ],
   [
     'why credits fell',
-    async ({ main, link, see }) => {
+    async ({ page, main, link, see }) => {
+      const cardOf = (name: string) =>
+        main.locator('.card', { has: page.getByRole('heading', { name, exact: true }) })
+      const spent = await cardOf('Spent').locator('.money').textContent()
       await link('Credits')
       await link('Where credits went')
       await see('mango-week', main)
       await see('At this pace', main)
+      await see(spent ?? '–', cardOf('Spent on messages'))
     },
   ],
 ]
@@ -247,7 +255,7 @@ const AS_OPERATOR: readonly Task[] = [
     async ({ link, button, see }) => {
       await link('Ledger and backups')
       await button('Verify the ledger')
-      await see('consistent')
+      await see(/^consistent$/)
     },
   ],
   [

@@ -77,7 +77,9 @@ async function showHealth(
   id: string,
   width: number,
 ): Promise<void> {
-  const page = await browser.newPage({ viewport: { width, height: 900 } })
+  // West of UTC, a day of UTC begins on the day before.
+  const timezoneId = 'America/Los_Angeles'
+  const page = await browser.newPage({ viewport: { width, height: 900 }, timezoneId })
   const faults = await watchPolicy(page, place.url)
   await signIn(page, place)
   await page.goto(`${place.url}/console/webhooks/${id}`)
@@ -100,6 +102,11 @@ async function showHealth(
   await page.getByLabel('Period').selectOption('30d')
   await page.waitForURL(/period=30d/)
   await page.getByText('66.7% (4 of 6)').waitFor()
+  const format = new Intl.DateTimeFormat('en-US', { dateStyle: 'medium', timeZone: 'UTC' })
+  const today = format.format(new Date())
+  await page.locator('.u-legend', { hasText: today }).first().waitFor()
+  await page.getByText('As a table').click()
+  await page.getByRole('table', { name: 'Health' }).locator('th, td', { hasText: today }).waitFor()
   await failures.locator('tbody a').first().click()
   await page.getByRole('dialog').getByText('Attempt 1').waitFor()
   ok(page.url().includes('period=30d'), 'the period is lost in the drawer')
@@ -113,9 +120,13 @@ async function turnOff(page: Page, { url }: Place): Promise<void> {
   for (const _ of ['off', 'on']) {
     await page.goto(`${url}/console/settings`)
     const mails = page.getByLabel(/When a webhook begins to fail/)
+    const address = page.getByLabel('Postal address')
+    await address.fill('Main Street 1')
     await mails.click()
     await page.locator('form', { has: mails }).getByRole('button', { name: 'Save' }).click()
     await page.locator('.toasts p', { hasText: 'Saved' }).waitFor()
+    // What was typed into another card is still there.
+    strictEqual(await address.inputValue(), 'Main Street 1')
   }
   await expectToFit(page)
 }

@@ -123,6 +123,10 @@ export const auditEntry = z
         description:
           'The id of the API key or of the member, or the name of the operator; otherwise null. It is null for the owner of the workspace too.',
       }),
+      name: z.string().nullable().meta({
+        description:
+          'The present e-mail address of the login, or name of the API key; null for other actors, and for a login that was removed.',
+      }),
     }),
     address: z.string().nullable().meta({
       description: 'The IP address of the client; null for the command line.',

@@ -148,6 +148,10 @@ export const billing = {
       after: afterText.optional().meta({
         description: 'The `next_after` of an earlier export, `number` of the last row in CSV.',
       }),
+      only: z.enum(['funding']).optional().meta({
+        description:
+          '`funding`: only changes that no message caused, such as purchases and grants.',
+      }),
     }),
     data: z.object({ transactions: z.array(transaction), next_after: exportNext }),
     summary: 'Export the changes of the balance, newest first',

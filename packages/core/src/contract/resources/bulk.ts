@@ -52,6 +52,10 @@ export const bulk = z
       description:
         'The other part of `counts.failed` by the error, the most frequent first. `GET /api/v1/messages` lists the messages.',
     }),
+    retryable: count.meta({
+      description:
+        'The messages that `POST /api/v1/messages/bulk/:id/retry` would send: they failed before a provider accepted them. 0 while messages are queued, and after that request.',
+    }),
     name: z.string().nullable().meta({
       description: 'The `campaign` of the metadata of the request; null without one.',
     }),

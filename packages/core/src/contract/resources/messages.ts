@@ -236,7 +236,8 @@ export const messages = messagesFor({ voice: false })
 export const messageSearch = z.object({
   search: phoneOrText(text(LIMITS.message_search_length)).optional(),
   channel: z.enum(CHANNELS).optional(),
-  status: z.enum([...MESSAGE_STATUSES, 'canceled']).optional(),
+  /** `failed` includes canceled messages, `failed_only` does not. */
+  status: z.enum([...MESSAGE_STATUSES, 'canceled', 'delivered_or_read', 'failed_only']).optional(),
   startDate: queryDateTime.optional(),
   endDate: queryDateTime.optional(),
   bulk_id: uuid.optional(),

@@ -1,4 +1,4 @@
-export type { AuditFilter, OperatorAuditFilter } from '../stores/audit.ts'
+export type { AuditFilter, AuditNames, OperatorAuditFilter } from '../stores/audit.ts'
 export type { BroadcastChange } from '../stores/broadcasts.ts'
 export type { AudienceFilter, ContactFilter } from '../stores/contacts.ts'
 export type { AccountRecord, LowBalance, Overdue, Posted, Terms } from '../stores/credits.ts'
@@ -7,7 +7,7 @@ export type { EventLogState, LoggedEvent } from '../stores/event-log.ts'
 export type { FileOfMessage } from '../stores/files.ts'
 export type { HistoryPage, HistoryTable } from '../stores/history.ts'
 export type { Folded, FoldStep } from '../stores/ledger-openings.ts'
-export type { MessageFilter, SuppressedSince } from '../stores/message-totals.ts'
+export type { ListedStatus, MessageFilter, SuppressedSince } from '../stores/message-totals.ts'
 export type { PeriodCount, PlaceCount, ShortMessageRow } from '../stores/messages.ts'
 export type {
   CreditTotals,

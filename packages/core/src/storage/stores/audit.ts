@@ -1,4 +1,4 @@
-import { and, desc, eq, gte, inArray, lt, lte, ne, sql } from 'drizzle-orm'
+import { and, desc, eq, gte, inArray, isNull, lt, lte, ne, sql } from 'drizzle-orm'
 import type { Slice } from '../../contract/endpoints/paging.ts'
 import type { ActorKind, AuditAction } from '../../contract/resources/audit.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
@@ -76,9 +76,12 @@ export function auditStore(db: Db, tables: Tables) {
       async namesOf(
         entries: readonly Pick<AuditEntryRow, 'workspace_id' | 'actor_kind' | 'actor_id'>[],
       ): Promise<AuditNames[]> {
-        const idsOf = (kind: ActorKind) =>
-          entries.flatMap((one) => (one.actor_kind === kind && one.actor_id ? [one.actor_id] : []))
-        const [logins, keyIds] = [idsOf('session'), idsOf('api_key')]
+        const idsOf = (...kinds: ActorKind[]) =>
+          entries.flatMap((one) =>
+            kinds.includes(one.actor_kind) && one.actor_id ? [one.actor_id] : [],
+          )
+        // A client has an id when it became a member with the request.
+        const [logins, keyIds] = [idsOf('session', 'client'), idsOf('api_key')]
         const own = entries.map(({ workspace_id }) => workspace_id)
         const [spaces, people, keys] = await Promise.all([
           db
@@ -106,9 +109,11 @@ export function auditStore(db: Db, tables: Tables) {
           const key = keys.find((one) => one.id === actor_id && one.workspace_id === workspace_id)
           // The owner of a workspace has no id, and signs in with the address of the workspace; also as a member of another.
           const login =
-            actor_id === null ? space : (byId(people, actor_id) ?? byId(spaces, actor_id))
-          const name = { session: login?.email, api_key: key?.name }[actor_kind as 'session']
-          return { workspace_name: space?.name ?? null, actor_name: name ?? null }
+            actor_id === null
+              ? actor_kind === 'session' && space
+              : (byId(people, actor_id) ?? byId(spaces, actor_id))
+          const name = key?.name ?? (login ? login.email : null)
+          return { workspace_name: space?.name ?? null, actor_name: name }
         })
       },
       /** The workspaces that have more than `max` entries of an action, each with the id of the oldest entry to keep. */
@@ -131,6 +136,22 @@ export function auditStore(db: Db, tables: Tables) {
     writes: {
       async record(entry: AuditEntryRow): Promise<void> {
         await db.insert(t).values(entry)
+      },
+      /**
+       * Gives the acts of a login in a workspace, and the acts upon it, to the login's new id. The acts of the owner have no id; as a
+       * target, the owner has the id of the workspace.
+       */
+      async moveLogin(workspaceId: string, from: string | null, to: string | null): Promise<void> {
+        const own = eq(t.workspace_id, workspaceId)
+        const isOwner = and(isNull(t.actor_id), eq(t.actor_kind, 'session'))
+        const acts = and(own, from === null ? isOwner : eq(t.actor_id, from))
+        await db.update(t).set({ actor_id: to }).where(acts)
+        const isTarget = eq(t.target_id, from ?? workspaceId)
+        const upon = and(own, inArray(t.target_type, ['member', 'login']), isTarget)
+        await db
+          .update(t)
+          .set({ target_id: to ?? workspaceId })
+          .where(upon)
       },
       /** Removes at most `limit` entries that are older than `before`; returns their number. */
       async forget(before: Date, limit: number): Promise<number> {

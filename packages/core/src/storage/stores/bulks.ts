@@ -27,6 +27,8 @@ export interface BulkProgress {
   canceled: number
   /** The failed messages that were not canceled by their error, most frequent first. */
   failures: { error_code: string | null; count: number }[]
+  /** The failed messages that no provider accepted, and that were neither canceled nor erased. */
+  retryable: number
   credits_refunded: Units
 }
 
@@ -52,6 +54,9 @@ export function bulkStore(
     and(eq(t.workspace_id, workspaceId), eq(t.id, id))
   // `bigint` is wide enough for the sum on either engine, and becomes a number on both.
   const canceled = sql<number>`cast(sum(case when ${messages.error_code} = 'canceled' then 1 else 0 end) as bigint)`
+  const isRetryable = sql`${messages.status} = 'failed' and not ${messages.accepted}
+    and coalesce(${messages.error_code}, '') <> 'canceled' and ${messages.erased_at} is null`
+  const retryable = sql<number>`cast(sum(case when ${isRetryable} then 1 else 0 end) as bigint)`
   const refunded = sql<number>`cast(sum(${messages.credits_refunded}) as bigint)`
   return {
     reads: {
@@ -124,7 +129,7 @@ export function bulkStore(
           .select({
             status: sql<MessageStatus>`${status}`,
             error_code: sql<string | null>`${error_code}`,
-            ...{ n: rowCount, canceled, refunded },
+            ...{ n: rowCount, canceled, retryable, refunded },
           })
           .from(messagesByBulk)
           .where(mine)
@@ -138,6 +143,7 @@ export function bulkStore(
           failures: failed
             .map(({ error_code, n: count }) => ({ error_code, count }))
             .sort((a, b) => b.count - a.count || compare(a.error_code, b.error_code)),
+          retryable: found.reduce((sum, row) => sum + row.retryable, 0),
           credits_refunded: units(found.reduce((sum, row) => sum + row.refunded, 0)),
         }
       },

@@ -1,4 +1,4 @@
-import { and, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm'
+import { and, eq, gte, inArray, lt, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { Channel } from '../../contract/resources/messages.ts'
 import type { Db } from '../../rows/dialect.ts'
 import type { CountedStatus } from '../../rows/messages.ts'
@@ -13,11 +13,13 @@ import {
 } from '../../rules/count-changes.ts'
 import type { SuppressedAfter } from './suppressions.ts'
 
+/** A status that a list is filtered by: `failed` includes canceled messages, `failed_only` does not. */
+export type ListedStatus = CountedStatus | 'delivered_or_read' | 'failed_only'
+
 /** Filters of a list. Bounds are inclusive. */
 export interface MessageFilter {
   channel?: Channel | undefined
-  /** `failed` includes canceled messages, `canceled` selects only these. */
-  status?: CountedStatus | undefined
+  status?: ListedStatus | undefined
   from?: Date | undefined
   until?: Date | undefined
   bulk_id?: string | undefined
@@ -54,7 +56,26 @@ type Row = Tables['message_counts']['$inferSelect']
 type Counted = Pick<Row, 'channel' | 'status' | 'count' | 'test_count' | 'first_id' | 'last_id'>
 
 /** The messages of one channel and status that a filter selects. */
-export type Kind = Pick<Row, 'channel' | 'status' | 'count'>
+export type Kind = Pick<Row, 'channel' | 'count'> & { status: ListedStatus }
+
+/** The statuses in which the messages of a list are counted; undefined: in any. */
+function countedIn(status: ListedStatus | undefined): CountedStatus[] | undefined {
+  if (status === 'failed') return ['failed', 'canceled']
+  if (status === 'failed_only') return ['failed']
+  if (status === 'delivered_or_read') return ['delivered', 'read']
+  return status && [status]
+}
+
+/** SQL: whether messages belong to the list of a status. The conditions have the same texts as in the indexes. */
+export function hasStatus(
+  { status, error_code }: { status: SQLWrapper; error_code: SQLWrapper },
+  listed: ListedStatus,
+): SQL {
+  if (listed === 'canceled') return sql`${error_code} = 'canceled'`
+  if (listed === 'delivered_or_read') return sql`${status} in ('delivered', 'read')`
+  if (listed !== 'failed_only') return sql`${status} = ${listed}`
+  return sql`(${status} = 'failed' and coalesce(${error_code}, '') <> 'canceled')`
+}
 
 /** The totals that each change of a status updates. */
 export function messageTotals(db: Db, { message_counts: counts, messages: t }: Tables) {
@@ -95,9 +116,11 @@ export function messageTotals(db: Db, { message_counts: counts, messages: t }: T
           lt(t.created_at, part.before),
           // The expression keeps the database from `messages_kind`, in which it would search the whole history.
           channel && sql`${t.channel} || '' = ${channel}`,
-          status === 'canceled'
-            ? sql`${t.error_code} || '' = 'canceled'`
-            : status && sql`${t.status} || '' = ${status}`,
+          status &&
+            hasStatus(
+              { status: sql`(${t.status} || '')`, error_code: sql`(${t.error_code} || '')` },
+              status,
+            ),
           livemode === undefined ? undefined : eq(t.livemode, livemode),
         ),
       )
@@ -111,9 +134,7 @@ export function messageTotals(db: Db, { message_counts: counts, messages: t }: T
     const mine = and(
       ofRange(workspaceId, range),
       channel && eq(counts.channel, channel),
-      status === 'failed'
-        ? inArray(counts.status, ['failed', 'canceled'])
-        : status && eq(counts.status, status),
+      status && inArray(counts.status, countedIn(status) ?? []),
     )
     const found = db
       .select({ n: sql`coalesce(sum(${n}), 0)` })
@@ -193,10 +214,12 @@ export function kindsAmong(
   { channel, status, livemode }: MessageFilter,
 ): Kind[] {
   const kinds = new Map<string, Kind>()
+  const statuses = countedIn(status)
   for (const one of found) {
+    if ((channel && one.channel !== channel) || statuses?.includes(one.status) === false) continue
     // The rows of messages have no status of their own for canceled ones.
-    const counted = one.status === 'canceled' && status !== 'canceled' ? 'failed' : one.status
-    if ((channel && one.channel !== channel) || (status && counted !== status)) continue
+    const isPart = one.status === 'canceled' && status !== 'canceled'
+    const counted = status === 'failed_only' ? status : isPart ? 'failed' : one.status
     const key = `${one.channel} ${counted}`
     const kind = kinds.get(key) ?? { channel: one.channel, status: counted, count: 0 }
     kinds.set(key, kind)

@@ -30,6 +30,7 @@ import type {
 } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
 import {
+  hasStatus,
   idsAmong,
   type Kind,
   kindsAmong,
@@ -158,10 +159,7 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
     const { error_code, api_key_id, tag } = filter
     const others = and(
       filter.channel && eq(t.channel, filter.channel),
-      // The condition has the same text as in the index.
-      filter.status === 'canceled'
-        ? sql`${t.error_code} = 'canceled'`
-        : filter.status && eq(t.status, filter.status),
+      filter.status && hasStatus(t, filter.status),
       filter.from && gte(t.created_at, filter.from),
       filter.until && lte(t.created_at, filter.until),
       recipient ? eq(t.recipient, recipient) : undefined,

@@ -12,13 +12,13 @@ import { api } from '../../shell/api.ts'
 import { useLoad } from '../../shell/load.ts'
 import { filtersOf, setQuery, timesOf } from '../../shell/router.ts'
 import { t } from '../../shell/text.ts'
-import { wordOf } from '../../shell/words.ts'
+import { actorName } from '../../shell/words.ts'
 
 /** The actions that change a workspace. */
 const ACTIONS: Partial<Record<AuditAction, string>> = {
   'account.updated': t('account updated'),
-  'api_key.created': t('api key created'),
-  'api_key.deactivated': t('api key deactivated'),
+  'api_key.created': t('API key created'),
+  'api_key.deactivated': t('API key deactivated'),
   'credentials.revoked': t('credentials revoked'),
   'credits.adjusted': t('credits adjusted'),
   'credits.granted': t('credits granted'),
@@ -29,7 +29,7 @@ const ACTIONS: Partial<Record<AuditAction, string>> = {
   'domain.rotated': t('domain rotated'),
   'domain.rotation_started': t('domain rotation started'),
   'domain.verified': t('domain verified'),
-  'email.verified': t('email verified'),
+  'email.verified': t('e-mail address verified'),
   'invitation.created': t('invitation created'),
   'invitation.withdrawn': t('invitation withdrawn'),
   'member.added': t('member added'),
@@ -72,25 +72,17 @@ function Audit() {
     },
     [filter],
   )
-  const members = useLoad((signal) => api.members.list({ signal }), [])
-  const keys = useLoad((signal) => api.apiKeys.list({ limit: 100 }, { signal }), [])
-  const actorOf = ({ action, actor: { kind, id }, address }: AuditEntry) => {
-    const people = members.data?.members
-    // Earlier versions recorded a sign-in as the act of a client.
-    const isOwner = !id && (kind === 'session' || action === 'session.created')
-    const person = people?.find((one) => (id ? one.id === id : isOwner && one.role === 'owner'))
-    const key = keys.data?.api_keys.find((one) => one.id === id)
-    const name = person?.email ?? (key && t('API key {name}', { name: key.name }))
-    return (
-      <div>
-        {name ?? (kind === 'operator' ? t('operator') : (id ?? wordOf(kind)))}
-        <small class="line">{address}</small>
-      </div>
-    )
-  }
   const columns: Column<AuditEntry>[] = [
     { name: t('Action'), kind: 'main', value: ({ action }) => ACTIONS[action] ?? textOf(action) },
-    { name: t('By'), value: actorOf },
+    {
+      name: t('By'),
+      value: ({ actor, address }) => (
+        <div>
+          {actorName(actor)}
+          <small class="line">{address}</small>
+        </div>
+      ),
+    },
     {
       name: t('Details'),
       value: ({ details, target }) => (

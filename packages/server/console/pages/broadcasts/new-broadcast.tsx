@@ -25,6 +25,7 @@ import { missingFor } from '../bulks/recipients.ts'
 import { type Fault, filled } from '../compose/draft.ts'
 import { keyFor, used } from '../compose/idempotency.ts'
 import { type Channel, channelName, SENT_CHANNELS } from '../messages/channels.ts'
+import { Stopped } from '../messages/stopped.tsx'
 import { PreviewCard, usePreview } from './preview.tsx'
 
 type Published = ListedTemplate & { version: number }
@@ -338,6 +339,7 @@ function Form({
       <div class="stack">
         <section class="card form" aria-labelledby="message">
           <h2 id="message">{t('Message')}</h2>
+          <Stopped channel={channel} />
           {choice}
           {channels.length > 1 && !edited && (
             <Select
@@ -477,7 +479,7 @@ function tomorrowAtNine(): string {
 function beginWords({ begin, at }: Draft): string {
   if (begin === 'recipient') {
     return t(
-      'Each contact gets it when its own clocks show {at}. All messages are paid together, when the first clocks on earth show it.',
+      'Each contact gets it when its own clocks show {at}. All messages are paid together, when the first time zone reaches it.',
       { at: exactTime(instantOf(at)) },
     )
   }

@@ -21,6 +21,7 @@ import { may } from '../../shell/session.ts'
 import { LOCALE, t } from '../../shell/text.ts'
 import { wordOf } from '../../shell/words.ts'
 import { channelName } from '../messages/channels.ts'
+import { Stopped } from '../messages/stopped.tsx'
 import { BroadcastState, Departures, isOpen, Turns, titleOf, useProgress } from './state.tsx'
 
 /** What a pause needs; absent: what the service says. */
@@ -69,6 +70,7 @@ export function OneBroadcast({ id }: { id: string }) {
                 {t('Paused.')} {PAUSES[broadcast.pause.reason] ?? broadcast.pause.message}
               </p>
             )}
+            {isOpen(broadcast) && <Stopped channel={broadcast.channel} />}
             <Results broadcast={broadcast} results={results} />
             <div class="columns">
               <Failures id={id} {...results} />
@@ -92,8 +94,8 @@ function Results({ broadcast, results }: { broadcast: Broadcast; results: Broadc
     [t('Accepted'), counts.accepted, ''],
     [t('Waiting'), queued, 'queued'],
     [t('Sent'), sent, 'sent'],
-    [t('Delivered'), delivered + read, 'delivered'],
-    [t('Failed'), failed - canceled, 'failed'],
+    [t('Delivered'), delivered + read, 'delivered_or_read'],
+    [t('Failed'), failed - canceled, 'failed_only'],
     [t('Canceled'), canceled, 'canceled'],
   ] as const
   return (
@@ -168,7 +170,7 @@ function Failures({ id, failures }: BroadcastResults & { id: string }) {
             keyOf={({ error_code }) => `${error_code}`}
           />
           <p class="pager">
-            <a href={messagesOf(id, 'failed')}>{t('Show the failed messages')}</a>
+            <a href={messagesOf(id, 'failed_only')}>{t('Show the failed messages')}</a>
           </p>
         </>
       )}

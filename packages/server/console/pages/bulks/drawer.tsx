@@ -24,6 +24,7 @@ import { ownApi } from '../../shell/own-api.ts'
 import { go, hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 import { rich, t } from '../../shell/text.ts'
+import { wordOf } from '../../shell/words.ts'
 import { channelName } from '../messages/channels.ts'
 import { Content } from '../messages/content.tsx'
 import { Stopped } from '../messages/stopped.tsx'
@@ -113,7 +114,11 @@ export function BulkDrawer({
                   Object.entries(STATUSES).map(([status, name]) => {
                     const n = countsOf(bulk)[status as keyof typeof STATUSES]
                     const link = (
-                      <a href={hrefOf(`/messages?bulk_id=${id}&status=${status}`)}>
+                      <a
+                        href={hrefOf(
+                          `/messages?bulk_id=${id}&status=${status === 'failed' ? 'failed_only' : status}`,
+                        )}
+                      >
                         {count(n, 'message')}
                       </a>
                     )
@@ -134,7 +139,7 @@ export function BulkDrawer({
                             `/messages?bulk_id=${id}&error_code=${encodeURIComponent(error_code)}`,
                           )}
                         >
-                          {error_code}
+                          {wordOf(error_code)}
                         </a>
                       ) : (
                         t('Without a reason')
@@ -200,7 +205,7 @@ function Actions({ bulk, onChange }: { bulk: Bulk; onChange(): void }) {
   }
   async function retry() {
     // The price of a message that was sent, as long as the prices did not change.
-    const price = (bulk.credits_used / Math.max(1, bulk.accepted)) * counts.failed
+    const price = (bulk.credits_used / bulk.accepted) * bulk.retryable
     const question = {
       title: t('Send the failed messages again?'),
       text: t(
@@ -227,7 +232,7 @@ function Actions({ bulk, onChange }: { bulk: Bulk; onChange(): void }) {
           {t('Cancel queued messages')}
         </Button>
       )}
-      {counts.queued === 0 && counts.failed > 0 && (
+      {bulk.retryable > 0 && (
         <Button kind="primary" icon="refresh" onClick={retry}>
           {t('Send failed ones again')}
         </Button>

@@ -122,7 +122,7 @@ function Contacts({ params: { id } }: PageProps) {
         }
       />
       {id === 'import' && may('send') && <Import onClose={close} onDone={list.reload} />}
-      {id === 'new' && (
+      {id === 'new' && may('send') && (
         <Drawer title={t('New contact')} onClose={close}>
           <Edit onDone={close} onChange={list.reload} />
         </Drawer>

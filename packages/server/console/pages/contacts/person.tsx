@@ -124,15 +124,18 @@ function Who({ contact, zone: { time_zone, source } }: Person) {
               </small>
             </>
           ),
-          ...Object.fromEntries(
-            Object.entries(attributes).map(([name, value]) => [
-              name,
-              typeof value === 'object' ? <code>{JSON.stringify(value)}</code> : String(value),
-            ]),
-          ),
           [t('Added')]: <Time at={created_at} />,
           [t('Changed')]: updated_at !== created_at && <Time at={updated_at} />,
         }}
+      />
+      {/* Apart, because an attribute may have the name of a fact. */}
+      <Facts
+        of={Object.fromEntries(
+          Object.entries(attributes).map(([name, value]) => [
+            name,
+            typeof value === 'object' ? <code>{JSON.stringify(value)}</code> : String(value),
+          ]),
+        )}
       />
     </section>
   )

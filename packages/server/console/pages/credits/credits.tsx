@@ -24,7 +24,7 @@ import { useLiveReload } from '../../shell/live.ts'
 import { type Load, useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import type { PageProps } from '../../shell/page.ts'
-import { hrefOf, query, setQuery } from '../../shell/router.ts'
+import { filtersOf, hrefOf, query, setQuery } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 import { rich, t } from '../../shell/text.ts'
 import { wordOf } from '../../shell/words.ts'
@@ -135,7 +135,11 @@ function Balance() {
   return (
     <>
       <PageHead title={t('Credits')}>
-        <ExportButton path="/v1/billing/transactions/export" query={{}} name="transactions" />
+        <ExportButton
+          path="/v1/billing/transactions/export"
+          query={filtersOf('only')}
+          name="transactions"
+        />
         {may('bill') && (
           <Button kind="primary" icon="plus" onClick={() => setOpen('buy')}>
             {t('Buy credits')}

@@ -10,12 +10,12 @@ import {
   Select,
   Table,
 } from '../../parts/index.ts'
-import { count, credits, dayText, exactTime, number } from '../../shell/format.ts'
+import { count, credits, dayText, exactTime, number, utcDay } from '../../shell/format.ts'
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { hrefOf, query, setQuery } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
-import { LOCALE, plural, rich, t } from '../../shell/text.ts'
+import { plural, rich, t } from '../../shell/text.ts'
 import { channelName } from '../messages/channels.ts'
 
 /** What messages cost, what refunds returned, and what else changed the balance. */
@@ -114,7 +114,7 @@ export function WhyCredits() {
         {isNarrowed && (
           <span>
             {[
-              day && dayName(day),
+              day && utcDay(day),
               channel && channelName(channel),
               key &&
                 t('sent with {key}', {
@@ -183,7 +183,7 @@ function Answer({ found }: { found: Spending }) {
               {
                 name: t('Day (UTC)'),
                 kind: 'main',
-                value: (one) => <a href={narrowed({ day: one.day })}>{dayName(one.day)}</a>,
+                value: (one) => <a href={narrowed({ day: one.day })}>{utcDay(one.day)}</a>,
               },
               ...sidesColumns<Spending['days'][number]>(),
               {
@@ -322,7 +322,7 @@ function Lasts({ of: { state, per_day = 0, days, until } }: { of: Forecast }) {
     over_a_year: [t('more than a year'), pace],
     empty: [t('used up'), pace],
     no_spending: [
-      t('no end in sight'),
+      t('no spending'),
       t('Nothing was spent in {days}.', { days: count(days, 'complete day') }),
     ],
     too_little_history: [
@@ -357,13 +357,6 @@ function narrowed(filter: Record<string, string>): string {
   const all = new URLSearchParams(query.value)
   for (const [name, value] of Object.entries(filter)) all.set(name, value)
   return hrefOf(`/credits/why?${all}`)
-}
-
-const DAY = new Intl.DateTimeFormat(LOCALE, { dateStyle: 'medium', timeZone: 'UTC' })
-
-/** A day of UTC, the same in each zone of the browser. */
-export function dayName(day: string): string {
-  return DAY.format(new Date(day))
 }
 
 function sum(values: readonly number[]): number {

@@ -1,13 +1,13 @@
 import { csvText } from '../../parts/csv.ts'
 import { download } from '../../parts/download.ts'
 import { Button, Loaded, Money, PageHead, Select, Table } from '../../parts/index.ts'
-import { exactTime, number } from '../../shell/format.ts'
+import { exactTime, number, utcDay } from '../../shell/format.ts'
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { query, setQuery } from '../../shell/router.ts'
 import { session } from '../../shell/session.ts'
 import { LOCALE, rich, t } from '../../shell/text.ts'
-import { dayName, TYPES } from './spending.tsx'
+import { TYPES } from './spending.tsx'
 
 interface Month {
   month: string
@@ -74,7 +74,7 @@ function Lines({ of: { month, opening, closing, counted_until, lines } }: { of: 
         label={t('Statement')}
         columns={[
           { name: t('Change'), kind: 'main', value: (row) => row.name },
-          { name: t('Day (UTC)'), value: ({ day }) => day && dayName(day) },
+          { name: t('Day (UTC)'), value: ({ day }) => day && utcDay(day) },
           {
             name: t('Number'),
             kind: 'number',

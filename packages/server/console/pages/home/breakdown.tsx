@@ -4,6 +4,7 @@ import { count, countryName, number } from '../../shell/format.ts'
 import { hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 import { plural, t } from '../../shell/text.ts'
+import { wordOf } from '../../shell/words.ts'
 import { channelName } from '../messages/channels.ts'
 
 /** Numbers of messages by what became of them; failed ones without canceled ones. */
@@ -40,13 +41,8 @@ export function shareOf({ accepted, delivered, canceled }: Outcomes): string {
   return `${number(tenths / 10)} %`
 }
 
-/** The credits of the messages that `coverOf` names. */
-export function spentIn({ places }: Breakdown): number {
-  return places.reduce((sum, { credits }) => sum + credits, 0)
-}
-
 /** Which messages the places and their credits cover. */
-export function coverOf({ channels, places, places_examined }: Breakdown): string {
+function coverOf({ channels, places, places_examined }: Breakdown): string {
   const all = channels.reduce((sum, { accepted }) => sum + accepted, 0)
   const known = places.reduce((sum, { accepted }) => sum + accepted, 0)
   if (all <= known) return t('All messages of the period, refunds subtracted.')
@@ -149,9 +145,9 @@ function outcomesOf<Row extends Outcomes>(
   })
   return [
     column(t('Accepted'), 'accepted', ''),
-    column(t('Delivered'), 'delivered', 'delivered'),
+    column(t('Delivered'), 'delivered', 'delivered_or_read'),
     { name: t('Share'), kind: 'number', value: shareOf },
-    column(t('Failed'), 'failed', 'failed'),
+    column(t('Failed'), 'failed', 'failed_only'),
     column(t('Canceled'), 'canceled', 'canceled'),
   ]
 }
@@ -167,7 +163,7 @@ function Reasons({ of: { reasons, reasons_examined }, unit }: { of: Breakdown; u
         {reasons.slice(0, REASONS_SHOWN).map(({ error_code, count: n }) => (
           <li key={error_code}>
             {error_code ? (
-              <Linked to={listOf(unit, { error_code })}>{error_code}</Linked>
+              <Linked to={listOf(unit, { error_code })}>{wordOf(error_code)}</Linked>
             ) : (
               t('Without a reason')
             )}

@@ -13,22 +13,15 @@ import {
 import { api } from '../../shell/api.ts'
 import { count, countryName, number, relativeTime } from '../../shell/format.ts'
 import { useLiveReload } from '../../shell/live.ts'
-import { useLoad } from '../../shell/load.ts'
+import { type Load, useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { hrefOf, query, setQuery } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 import { rich, t } from '../../shell/text.ts'
-import {
-  type Breakdown,
-  Breakdowns,
-  coverOf,
-  Linked,
-  listOf,
-  type Outcomes,
-  shareOf,
-  spentIn,
-} from './breakdown.tsx'
+import { wordOf } from '../../shell/words.ts'
+import { channelName } from '../messages/channels.ts'
+import { type Breakdown, Breakdowns, Linked, listOf, type Outcomes, shareOf } from './breakdown.tsx'
 
 interface Point extends Outcomes {
   since: string
@@ -39,7 +32,7 @@ const UNITS = [
   ['hour', t('Last 48 hours')],
 ] as const
 
-/** Home has four requests, and a person may make 600 in a minute. */
+/** Home has five requests, and a person may make 600 in a minute. */
 const SUMS_MS = 5_000
 const FINDINGS_MS = 20_000
 const BREAKDOWN_MS = 20_000
@@ -50,7 +43,17 @@ const history = (unit: string, signal: AbortSignal) =>
 function Home({ mayOpen }: PageProps) {
   const unit = query.value.get('unit') === 'hour' ? 'hour' : 'day'
   const points = useLoad((signal) => history(unit, signal), [unit])
-  const balance = useLoad((signal) => api.workspaces.balance({ signal }), [])
+  const balance = useLoad(
+    (signal) => api.workspaces.balance({ signal }).then(({ credits_balance }) => credits_balance),
+    [],
+  )
+  const spent = useLoad(
+    (signal) =>
+      ownApi
+        .get<{ days: { spent: number }[] }>('/spending/days', { days: '30' }, signal)
+        .then(({ days }) => Number(days.reduce((sum, one) => sum + one.spent, 0).toFixed(6))),
+    [],
+  )
   const findings = useLoad((signal) => ownApi.get<Findings>('/findings', {}, signal), [])
   const reloadSums = () => {
     points.reload()
@@ -61,7 +64,11 @@ function Home({ mayOpen }: PageProps) {
     [unit],
   )
   useLiveReload('message.', reloadSums, { every_ms: SUMS_MS })
-  useLiveReload('message.', breakdown.reload, { every_ms: BREAKDOWN_MS })
+  const reloadParts = () => {
+    breakdown.reload()
+    spent.reload()
+  }
+  useLiveReload('message.', reloadParts, { every_ms: BREAKDOWN_MS })
   useLiveReload('message.failed', findings.reload, { every_ms: FINDINGS_MS })
   useLiveReload('credits.', findings.reload)
   useLiveReload('verification.paused', findings.reload)
@@ -97,14 +104,14 @@ function Home({ mayOpen }: PageProps) {
               <Figure
                 name={t('Delivered')}
                 value={sum(found, 'delivered')}
-                to={listOf(unit, { status: 'delivered' })}
+                to={listOf(unit, { status: 'delivered_or_read' })}
               >
                 <small>{shareOf(sumsOf(found))}</small>
               </Figure>
               <Figure
                 name={t('Failed')}
                 value={sum(found, 'failed')}
-                to={listOf(unit, { status: 'failed' })}
+                to={listOf(unit, { status: 'failed_only' })}
               >
                 {sum(found, 'canceled') > 0 && (
                   <Linked to={listOf(unit, { status: 'canceled' })}>
@@ -112,20 +119,10 @@ function Home({ mayOpen }: PageProps) {
                   </Linked>
                 )}
               </Figure>
-              <div class="card">
-                <h2>{t('Spent')}</h2>
-                <p class="figure">
-                  {breakdown.data ? <Money credits={spentIn(breakdown.data)} /> : '…'}
-                </p>
-                {breakdown.data && <small>{coverOf(breakdown.data)}</small>}
-              </div>
-              <div class="card">
-                <h2>{t('Balance')}</h2>
-                {balance.error !== undefined && <ErrorBox error={balance.error} />}
-                <p class="figure">
-                  {balance.data ? <Money credits={balance.data.credits_balance} /> : '…'}
-                </p>
-              </div>
+              <Credits name={t('Spent')} of={spent} to="/credits/why">
+                <small>{t('Last 30 days')}</small>
+              </Credits>
+              <Credits name={t('Balance')} of={balance} to="/credits" />
             </section>
             {steps ? <FirstSteps {...steps} /> : <Curve points={found} />}
             {sum(found, 'accepted') > 0 && (
@@ -168,6 +165,30 @@ function Figure({
       <h2>{name}</h2>
       <p class="figure">
         <Linked to={to}>{number(value)}</Linked>
+      </p>
+      {children}
+    </div>
+  )
+}
+
+/** Credits with a link to the page that explains them. */
+function Credits({
+  name,
+  of: { data, error },
+  to,
+  children,
+}: {
+  name: string
+  of: Load<number>
+  to: string
+  children?: ComponentChildren
+}) {
+  return (
+    <div class="card">
+      <h2>{name}</h2>
+      {error !== undefined && <ErrorBox error={error} />}
+      <p class="figure">
+        <a href={hrefOf(to)}>{data === undefined ? '…' : <Money credits={data} />}</a>
       </p>
       {children}
     </div>
@@ -266,9 +287,9 @@ function described({
             })
           : t('{messages} failed in the last hour, most with {error}.', {
               messages: count(n ?? 0, 'message'),
-              error: name,
+              error: wordOf(name),
             }),
-        '/messages?status=failed&period=1',
+        '/messages?status=failed_only&period=1',
       ]
     case 'bulk_paused':
       return [
@@ -290,7 +311,12 @@ function described({
         '/verifications',
       ]
     default:
-      return [t('A provider of {name} is paused: messages wait.', { name }), null]
+      return [
+        `${t('{channel} is paused by its provider or the operator.', {
+          channel: channelName(name ?? ''),
+        })} ${t('Messages are accepted and paid for, and wait until the pause ends.')}`,
+        '/messages?status=queued',
+      ]
   }
 }
 
@@ -306,7 +332,7 @@ function FindingList({
         {findings.map((finding) => {
           const [text, to] = described(finding)
           return (
-            <li key={finding.kind + finding.id}>
+            <li key={finding.kind + finding.id} dir="auto">
               <Icon name="warning" />
               {to && mayOpen(to) ? <a href={hrefOf(to)}>{text}</a> : text}
             </li>

@@ -104,6 +104,8 @@ const STATUSES = [
   ['sent', t('Sent')],
   ['delivered', t('Delivered')],
   ['read', t('Read')],
+  ['delivered_or_read', t('Delivered or read')],
+  ['failed_only', t('Failed')],
   ['failed', t('Failed or canceled')],
   ['canceled', t('Canceled')],
 ] as const
@@ -142,10 +144,15 @@ function useFilter() {
   ) as Record<(typeof NAMES)[number], string | undefined>
 }
 
+const HOUR_MS = 3_600_000
+
 function datesOf({ period, from, to }: ReturnType<typeof useFilter>) {
   if (period !== 'dates') {
     const hours = Number(period)
-    return hours > 0 ? { startDate: new Date(Date.now() - hours * 3_600_000).toISOString() } : {}
+    // The periods of Home begin with a whole hour or day (UTC): its numbers are those of this list.
+    const step_ms = hours > 48 ? 24 * HOUR_MS : hours === 48 ? HOUR_MS : 1
+    const begin_ms = Math.floor(Date.now() / step_ms + 1) * step_ms - hours * HOUR_MS
+    return hours > 0 ? { startDate: new Date(begin_ms).toISOString() } : {}
   }
   const at = (day: string | undefined, time: string) => {
     const date = instantOf(`${day}T${time}`)

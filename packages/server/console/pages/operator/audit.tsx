@@ -14,7 +14,7 @@ import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { filtersOf, hrefOf, setQuery, timesOf } from '../../shell/router.ts'
 import { rich, t } from '../../shell/text.ts'
-import { wordOf } from '../../shell/words.ts'
+import { actorName } from '../../shell/words.ts'
 
 interface Answer {
   audit_entries: OperatorAuditEntry[]
@@ -91,8 +91,8 @@ export function AuditList({ entries }: { entries: readonly OperatorAuditEntry[] 
         <li key={entry.id}>
           <Badge>{entry.action}</Badge>{' '}
           {entry.address
-            ? t('{name} from {address}', { name: nameOf(entry), address: entry.address })
-            : nameOf(entry)}
+            ? t('{name} from {address}', { name: actorName(entry.actor), address: entry.address })
+            : actorName(entry.actor)}
           , <Time at={entry.created_at} />
           {entry.workspace_id && (
             <p class="small">
@@ -112,13 +112,6 @@ export function AuditList({ entries }: { entries: readonly OperatorAuditEntry[] 
       ))}
     </ul>
   )
-}
-
-/** The name of the actor, with the kind of an actor that is no person. */
-function nameOf({ actor: { kind, id }, actor_name }: OperatorAuditEntry): string {
-  const name = actor_name ?? id
-  if (kind === 'api_key') return t('API key {name}', { name })
-  return name ?? wordOf(kind)
 }
 
 export default { title: t("Operators' audit log"), Page: Audit }

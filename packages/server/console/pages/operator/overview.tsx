@@ -27,7 +27,7 @@ function Overview() {
           <div class="stack">
             <section class="card" aria-label={t('Findings')}>
               <h2>{t('Findings')}</h2>
-              {findings.length === 0 && <Badge tone="good">{t('All is well')}</Badge>}
+              {findings.length === 0 && <Badge tone="good">{t('No findings')}</Badge>}
               <ul class="acts">
                 {findings.map(({ severity, text }) => (
                   <li key={text}>

@@ -19,6 +19,7 @@ import { may } from '../../shell/session.ts'
 import { t } from '../../shell/text.ts'
 import { wordOf } from '../../shell/words.ts'
 import { statusOf } from '../messages/schedule.ts'
+import { Stopped } from '../messages/stopped.tsx'
 
 const SHOWN = 100
 const TYPING_MS = 400
@@ -228,6 +229,7 @@ function Reply({
       }}
     >
       {error !== undefined && <ErrorBox error={error} />}
+      <Stopped channel={channel} />
       {isLate && (
         <p class="mode-note">
           {t(

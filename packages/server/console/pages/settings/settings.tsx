@@ -69,7 +69,7 @@ function WorkspaceSettings() {
         <div class="stack columns">
           <section class="card">
             <h2>{t('Details')}</h2>
-            <Details key={workspace.updated_at} workspace={workspace} account={account} />
+            <Details workspace={workspace} account={account} />
           </section>
           <section class="card">
             <h2>{t('Set by the service')}</h2>
@@ -104,7 +104,7 @@ function WorkspaceSettings() {
                 <Button
                   onClick={async () => {
                     await api.workspaces.resendVerification({ email: workspace.email })
-                    toast(t('The link is on its way'))
+                    toast(t('A mail with the link was sent'))
                   }}
                 >
                   {t('Send the verification again')}
@@ -115,15 +115,15 @@ function WorkspaceSettings() {
           </section>
           <section class="card">
             <h2>{t('Quiet hours')}</h2>
-            <QuietHoursCard key={workspace.updated_at} workspace={workspace} account={account} />
+            <QuietHoursCard workspace={workspace} account={account} />
           </section>
           <section class="card">
             <h2>{t('Marketing messages')}</h2>
-            <Endings key={workspace.updated_at} workspace={workspace} account={account} />
+            <Endings workspace={workspace} account={account} />
           </section>
           <section class="card">
             <h2>{t('Mails to the owner')}</h2>
-            <OwnerMails key={workspace.updated_at} workspace={workspace} account={account} />
+            <OwnerMails workspace={workspace} account={account} />
           </section>
         </div>
       )}
@@ -153,6 +153,7 @@ function Details({ workspace, account }: { workspace: Workspace; account: Load<W
       onSubmit={async () => {
         const changes = Object.entries(values).map(([id, value]) => [id, value.trim() || null])
         account.set(await api.workspaces.updateAccount(Object.fromEntries(changes)))
+        setValues({})
         await loadSession()
         toast(t('Saved'))
       }}

@@ -1,7 +1,7 @@
 import type { WebhookHealth } from '@svc/client'
 import { Chart, type Column, Facts, Loaded, Select, Table, Time } from '../../parts/index.ts'
 import { api } from '../../shell/api.ts'
-import { dayText, duration, exactTime, number } from '../../shell/format.ts'
+import { duration, exactTime, number, utcDay } from '../../shell/format.ts'
 import { type Load, useLoad } from '../../shell/load.ts'
 import { query, setQuery } from '../../shell/router.ts'
 import { LOCALE, t } from '../../shell/text.ts'
@@ -151,7 +151,7 @@ function Report({ of: health, id }: { of: WebhookHealth; id: string }) {
 }
 
 function columnsOf(unit: WebhookHealth['unit']): Column<Point>[] {
-  const textOf = unit === 'day' ? dayText : exactTime
+  const textOf = unit === 'day' ? utcDay : exactTime
   const time = (ms: number | null) => (ms === null ? '–' : duration(ms))
   return [
     { name: t('From'), kind: 'main', value: ({ since }) => textOf(since) },

@@ -21,7 +21,7 @@ import {
 } from '../../parts/index.ts'
 import { api } from '../../shell/api.ts'
 import { count, exactTime } from '../../shell/format.ts'
-import { useLive } from '../../shell/live.ts'
+import { useLiveReload } from '../../shell/live.ts'
 import { type Load, useLoad } from '../../shell/load.ts'
 import { go, query, setQuery } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
@@ -99,7 +99,7 @@ export function OneWebhook({ id, deliveryId }: { id: string; deliveryId: string 
     health.reload()
     deliveries.reload()
   }
-  useLive('', reload, reload)
+  useLiveReload('', reload)
   usePendingReload(deliveries.data, deliveries.data?.deliveries, reload)
   const { search } = location
   return (
@@ -287,10 +287,11 @@ function Head({
   )
 }
 
-const DAY_MS = 86_400_000
+/** A day less than the API allows, because the dialog stays open for a time. */
+const RECOVER_MS = 29 * 86_400_000
 
 function Recover({
-  webhook: { id, last_success_at },
+  webhook: { id },
   onDone,
   onClose,
 }: {
@@ -298,7 +299,8 @@ function Recover({
   onDone(): void
   onClose(): void
 }) {
-  const [since, setSince] = useState(() => inputTime(last_success_at ?? Date.now() - DAY_MS))
+  // The last success says nothing about what is missing: after a repair, a test or the next event succeeds.
+  const [since, setSince] = useState(() => inputTime(Date.now() - RECOVER_MS))
   const [until, setUntil] = useState('')
   async function recover() {
     const until_at = (until ? instantOf(until) : new Date()).toISOString()
@@ -332,7 +334,6 @@ function Recover({
             label={t('From')}
             type="datetime-local"
             required
-            hint={last_success_at ? t('Prefilled: the last success') : undefined}
             value={since}
             onInput={setSince}
           />

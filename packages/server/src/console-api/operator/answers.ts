@@ -128,6 +128,7 @@ export const operatedBulk = z.object({
   name: z.string().nullable(),
   channel,
   total: z.number(),
+  /** Without canceled messages. */
   failed: z.number(),
   /** Why messages failed, the most frequent first. */
   failures: z.array(z.object({ error_code: z.string().nullable(), count: z.number() })),
@@ -154,9 +155,7 @@ export const auditEntry = z.object({
   workspace_id: z.string().nullable(),
   workspace_name: z.string().nullable(),
   action: z.string(),
-  actor: z.object({ kind: z.string(), id: z.string().nullable() }),
-  /** The e-mail address of a login, or the name of an API key. */
-  actor_name: z.string().nullable(),
+  actor: z.object({ kind: z.string(), id: z.string().nullable(), name: z.string().nullable() }),
   address: z.string().nullable(),
   /** What was changed, and how, in words. */
   target: z.string().nullable(),

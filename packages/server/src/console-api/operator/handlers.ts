@@ -59,8 +59,9 @@ export function operatorHandlers(
     const page = await bulks.list(id, { limit: BULKS_OF_WORKSPACE, offset: 0 })
     return Promise.all(
       page.bulks.map(async (bulk) => {
-        const failures = bulk.failed > 0 ? (await bulks.get(id, bulk.id)).failures : []
-        return { ...bulk, failures }
+        const failed = bulk.failed - bulk.canceled
+        const failures = failed > 0 ? (await bulks.get(id, bulk.id)).failures : []
+        return { ...bulk, failed, failures }
       }),
     )
   }
