@@ -12,6 +12,7 @@ const LONG_RUNS = [
   'test/crash-postgres.test.ts',
   'test/crash-broadcast.test.ts',
   'test/crash-replies.test.ts',
+  'test/failover.test.ts',
   'test/docs/commands.test.ts',
   'test/docs/samples.test.ts',
   'test/faults.test.ts',

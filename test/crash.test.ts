@@ -206,6 +206,14 @@ describe('the rules notice', () => {
       'nothing is stuck',
       ({ stored }) => void stored.faults.push({ rule: 'nothing is stuck', fault: 'a message' }),
     ],
+    [
+      'a call of a provider that is not stored',
+      'the provider gets a message only for an attempt that is stored',
+      (evidence) => {
+        evidence.stored.attempts.push({ message_id: 'twice', outcome: 'accepted' })
+        evidence.calls = new Map([['twice', 2]])
+      },
+    ],
   ])('%s', (_, rule, change) => {
     expect(brokenBy(change)).toContain(rule)
   })

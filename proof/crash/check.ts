@@ -1,6 +1,6 @@
 import { noteFaults } from '../stage/rules.ts'
 import type { Violations } from '../stage/violations.ts'
-import type { Evidence, StoredEntry, StoredEvent, StoredMessage } from './evidence.ts'
+import type { Evidence, Stored, StoredEntry, StoredEvent, StoredMessage } from './evidence.ts'
 
 import { idsAnswered, isUnsure, type Operation } from './operations.ts'
 import type { Fate } from './recipients.ts'
@@ -16,6 +16,7 @@ export function check(evidence: Evidence, violations: Violations): void {
   checkCodes(evidence, rule('a code and its message are stored together'))
   checkCredits(evidence, violations)
   checkEvents(evidence, violations)
+  if (evidence.calls) checkCalls(evidence.stored, evidence.calls, violations)
   const { faults, damage } = evidence.stored
   noteFaults(faults, violations)
   damage.forEach(rule('the database finds no damage in itself'))
@@ -193,12 +194,31 @@ function checkEvents(evidence: Evidence, violations: Violations): void {
     const fate = operations[op]?.recipient.fate ?? null
     if (fate?.replies) repliesDue += 1
     const events = (byMessage.get(id) ?? []).map(({ event }) => event)
-    if (!isSame(announced(fate), events)) {
+    // The report of a provider outside may overtake its answer.
+    const isOvertaken = evidence.calls?.has(id) && isSame([`message.${fate?.status}`], events)
+    if (!isOvertaken && !isSame(announced(fate), events)) {
       once(`message ${id}: ${events.join(', ') || 'none'}`)
     }
   }
   const found = stored.events.filter(({ event }) => event === 'message.received').length
   if (found !== repliesDue) replies(`${found} events for ${repliesDue} replies`)
+}
+
+/** Checks that a provider outside the service got each message at most once for each stored attempt. */
+function checkCalls(
+  { attempts }: Stored,
+  calls: ReadonlyMap<string, number>,
+  { rule }: Violations,
+): void {
+  const unknown = rule('the provider gets a message only for an attempt that is stored')
+  const stored = new Map<string, string[]>()
+  for (const { message_id, outcome } of attempts) {
+    stored.set(message_id, [...(stored.get(message_id) ?? []), outcome])
+  }
+  for (const [id, times] of calls) {
+    const outcomes = stored.get(id) ?? []
+    if (times > outcomes.length) unknown(`${id}: ${times} calls, ${outcomes.join(', ') || 'none'}`)
+  }
 }
 
 function announced(fate: Fate | null): string[] {

@@ -10,6 +10,8 @@ export interface Evidence {
   operations: readonly Operation[]
   accounts: readonly Account[]
   received: ReadonlyMap<string, ReceivedEvent>
+  /** The number of requests that a provider outside the service got, by message; absent without one. */
+  calls?: ReadonlyMap<string, number> | undefined
   stored: Stored
   /** Whether the database was unavailable at times, so that a request could fail. */
   outages: boolean
@@ -29,6 +31,12 @@ export interface StoredMessage {
   credits_refunded: number
   /** Whether a kill came between a call of the provider and the write of its answer. */
   interrupted: 0 | 1
+}
+
+/** An attempt at a provider outside the service. */
+export interface StoredAttempt {
+  message_id: string
+  outcome: string
 }
 
 export interface StoredEntry {
@@ -51,6 +59,8 @@ export interface StoredEvent {
 /** The contents of a database after the last message reached its final status. */
 export interface Stored {
   messages: StoredMessage[]
+  /** By message, in their order. */
+  attempts: StoredAttempt[]
   entries: StoredEntry[]
   balances: { workspace_id: string; balance: number }[]
   answers: { workspace_id: string; key: string; message_id: string }[]
@@ -66,6 +76,7 @@ const MESSAGES = `select id, workspace_id, cast(metadata ->> 'op' as integer) as
   cast(livemode as integer) as livemode, status, error_code, credits_used, credits_refunded,
   cast(exists (select 1 from message_attempts a where a.workspace_id = m.workspace_id and a.message_id = m.id
   and a.error_code = 'interrupted') as integer) as interrupted from messages m`
+const ATTEMPTS = `select message_id, outcome from message_attempts where provider <> 'sandbox' order by message_id, number`
 const ENTRIES = 'select kind, amount, ref_id from ledger_entries'
 const ANSWERS = 'select workspace_id, key, response from idempotency_keys'
 // Grouped first: deliveries have no index by event.
@@ -79,6 +90,7 @@ export async function readStored(query: Query): Promise<Omit<Stored, 'damage'>> 
   const answers = await query<{ workspace_id: string; key: string; response: string }>(ANSWERS)
   return {
     messages: await query(MESSAGES),
+    attempts: await query(ATTEMPTS),
     entries: await query(ENTRIES),
     balances: await query('select workspace_id, balance from credit_accounts'),
     answers: answers.map(({ response, ...answer }) => ({

@@ -1,3 +1,5 @@
+import { verifyLedger } from '@svc/core/operate'
+import { type FailoverOptions, openFailoverStage } from '../failover/stage.ts'
 import { type Account, openAccounts } from '../stage/accounts.ts'
 import { randomFrom } from '../stage/random.ts'
 import { createViolations, type Violations } from '../stage/violations.ts'
@@ -28,6 +30,8 @@ export interface CrashOptions {
   rest_ms?: number
   /** Several servers on a PostgreSQL, instead of one on a SQLite file. */
   postgres?: { standstill_ms: number; lease_ms?: number }
+  /** Several servers on a PostgreSQL with a synchronous standby. */
+  failover?: FailoverOptions
   progress(text: string): void
 }
 
@@ -57,11 +61,8 @@ const QUIET_MAX_MS = { sqlite: 120_000, postgres: 240_000 }
 /** Runs the faults one after the other on a service under load, waits until it is idle, and checks the rules. */
 export async function crash(options: CrashOptions): Promise<CrashResult> {
   const from = performance.now()
-  const { postgres } = options
   const receiver = await openReceiver({ flaky: options.patient })
-  const stage = await (postgres
-    ? openPostgresStage({ ...options, ...postgres })
-    : openSqliteStage(options))
+  const stage = await openStage(options)
   try {
     const scene = await openScene(options, stage, receiver)
     const { traffic, operations, violations } = scene
@@ -76,7 +77,7 @@ export async function crash(options: CrashOptions): Promise<CrashResult> {
     traffic.aim(stage.urls())
     await traffic.finish()
     await emptied(stage.query, {
-      max_ms: QUIET_MAX_MS[postgres ? 'postgres' : 'sqlite'],
+      max_ms: QUIET_MAX_MS[engineOf(options)],
       onWait: (text, times) => times % 50 === 0 && options.progress(text),
     })
     const evidence = await look(stage, scene)
@@ -90,16 +91,23 @@ export async function crash(options: CrashOptions): Promise<CrashResult> {
   }
 }
 
+function openStage(options: CrashOptions): Promise<Stage> {
+  const { postgres, failover } = options
+  if (failover) return openFailoverStage({ ...options, ...failover })
+  return postgres ? openPostgresStage({ ...options, ...postgres }) : openSqliteStage(options)
+}
+
+function engineOf({ postgres, failover }: CrashOptions): 'postgres' | 'sqlite' {
+  return postgres || failover ? 'postgres' : 'sqlite'
+}
+
 interface Scene extends Play {
   accounts: Account[]
   operations: Operations
 }
 
-async function openScene(
-  { seed, patient, postgres, rest_ms = 0 }: CrashOptions,
-  stage: Stage,
-  receiver: Receiver,
-): Promise<Scene> {
+async function openScene(options: CrashOptions, stage: Stage, receiver: Receiver): Promise<Scene> {
+  const { seed, patient, rest_ms = 0 } = options
   // A separate generator, so that the faults do not depend on the number of requests until then.
   const chance = randomFrom(seed)
   const random = randomFrom(seed + 1)
@@ -108,7 +116,8 @@ async function openScene(
   const operations = createOperations(random, {
     accounts: accounts.length,
     slow: patient ? SLOW_MESSAGES : 0,
-    mails_percent: MAILS_PERCENT,
+    // A provider outside the service asks for a verified domain of the sender.
+    mails_percent: options.failover ? 0 : MAILS_PERCENT,
     codes_every: CODES_EVERY,
   })
   const traffic = startTraffic({
@@ -119,23 +128,28 @@ async function openScene(
     rest_ms,
     inletOf: stage.inletOf,
     finished: receiver.finished,
-    backlog_max: BACKLOG_MAX[postgres ? 'postgres' : 'sqlite'],
+    backlog_max: BACKLOG_MAX[engineOf(options)],
   })
   return { chance, accounts, receiver, operations, traffic, violations: createViolations() }
 }
 
 async function look(
-  { query, damage, outages }: Stage,
+  { query, database_url, calls, damage, outages }: Stage,
   { accounts, receiver, operations, violations }: Scene,
 ): Promise<Evidence> {
   const stored = { ...(await readStored(query)), damage: await damage() }
   const missing = violations.rule('at least one message was sent')
   if (stored.messages.length === 0) missing('there is none')
-  return { operations: operations.all, accounts, received: receiver.events, stored, outages }
+  const books = violations.rule('svc ledger verify finds no difference')
+  const { differences } = await verifyLedger(database_url())
+  for (const difference of differences) books(JSON.stringify(difference))
+  const { events: received } = receiver
+  return { operations: operations.all, accounts, received, calls, stored, outages }
 }
 
 /** Log lines of a server that could not reach its database, or refused requests for overload meanwhile. */
-const AWAY = /DatabaseAway|rate_limit_exceeded|PostgresError|no answer within|"status":500/
+const AWAY =
+  /DatabaseAway|rate_limit_exceeded|PostgresError|no answer within|"status":500|takes no writes|another server was promoted/
 
 function noteFaults(receiver: Receiver, stage: Stage, { rule }: Violations): void {
   receiver.faults.forEach(rule('every delivery is signed, and the same on every attempt'))

@@ -12,7 +12,8 @@ export async function openSqliteStage(options: VictimOptions): Promise<Stage> {
   const victims = openVictims(options)
   let victim = await victims.start()
   let lives = 0
-  const database = openReadonly(join(options.folder, 'svc.db'))
+  const file = join(options.folder, 'svc.db')
+  const database = openReadonly(file)
   const query = async <Row>(sql: string) => database.prepare(sql).all() as Row[]
 
   /** One life under load, its kill, sometimes a second kill during the next start, and the next life. */
@@ -41,6 +42,7 @@ export async function openSqliteStage(options: VictimOptions): Promise<Stage> {
     inletOf: (url) => (url === victim.url ? victim.smtp_url : null),
     causeFault,
     query,
+    database_url: () => `file:${file}`,
     damage: () => damageIn(query),
     outages: false,
     log: victims.log,

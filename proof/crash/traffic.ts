@@ -10,8 +10,8 @@ import type { Operation, Operations, Try } from './operations.ts'
 export interface Traffic {
   /** The addresses of the service: none when it is dead, several when it has several servers. */
   aim(urls: readonly string[]): void
-  /** The number of accepted messages so far. */
-  accepted(): number
+  /** The number of accepted messages so far, by any server or by one. */
+  accepted(url?: string): number
   /** The duration of the slowest answer since the last call, in ms. */
   slowest_ms(): number
   /**
@@ -51,6 +51,7 @@ export function startTraffic(options: TrafficOptions): Traffic {
   let urls: readonly string[] = []
   let isFinishing = false
   let accepted = 0
+  const acceptedBy = new Map<string, number>()
   let slowest_ms = 0
 
   function choose(): Operation | null {
@@ -62,8 +63,11 @@ export function startTraffic(options: TrafficOptions): Traffic {
     return operation
   }
 
-  function note(operation: Operation, result: Try): void {
-    if (result.outcome === 'ok' && !result.replayed) accepted += 1
+  function note(operation: Operation, result: Try, target: string): void {
+    if (result.outcome === 'ok' && !result.replayed) {
+      accepted += 1
+      acceptedBy.set(target, (acceptedBy.get(target) ?? 0) + 1)
+    }
     if (result.outcome === 'ok') onAccepted?.(result.message_id, operation)
     operation.tries.push(result)
     if (operation.idempotency_key === null) return
@@ -88,7 +92,7 @@ export function startTraffic(options: TrafficOptions): Traffic {
         : connection.request(bytesOf(operation, account, target)).then(tryOf)
       const result = await sending.catch((): Try => ({ outcome: 'info' }))
       slowest_ms = Math.max(slowest_ms, performance.now() - from)
-      note(operation, result)
+      note(operation, result, target)
       if (result.outcome === 'info') return
       if (rest_ms > 0) await pause(rest_ms)
     }
@@ -112,7 +116,7 @@ export function startTraffic(options: TrafficOptions): Traffic {
     aim(targets) {
       urls = targets
     },
-    accepted: () => accepted,
+    accepted: (url) => (url === undefined ? accepted : (acceptedBy.get(url) ?? 0)),
     slowest_ms() {
       const taken = slowest_ms
       slowest_ms = 0
