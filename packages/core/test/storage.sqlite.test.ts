@@ -505,6 +505,42 @@ describe('SQLite alone', () => {
     for (const plan of ofMessages) expect(plan).toMatch(/INDEX messages_bulk /)
   })
 
+  it('reads what is about a message from an index, not the history of its workspace', async () => {
+    const storage = open()
+    const id = await workspace(storage)
+    const request = make.send(id)
+    await storage.hot.accept([request])
+    const message_id = only(request.messages).id
+    const aboutMessage = async () => {
+      const at = runtime.now()
+      const outcomes = await storage.hot.cancel({ workspace_id: id, message_ids: [message_id], at })
+      expect(outcomes).toEqual(['canceled'])
+      await storage.read.credits.entriesAbout(id, [message_id, 'other'])
+      await storage.read.webhooks.deliveriesOf(id, message_id)
+      await storage.read.erasure.eventsOf(id, message_id, at)
+      const until = runtime.advance(1_000)
+      await storage.write(async ({ erasure, history }) => {
+        await erasure.forgetResponsesAbout(id, [message_id])
+        expect(await history.removeMessages(id, [message_id], { until, at: until })).toBe(1)
+      })
+    }
+    const prepared = vi.spyOn(Sqlite.prototype, 'prepare')
+    await aboutMessage()
+    const texts = prepared.mock.calls.map(([text]) => text)
+    prepared.mockRestore()
+    const asked = texts.filter((text) => /^(select|update|delete|with) /.test(text))
+    const whole = asked.filter((text) =>
+      planOf(text).some((one) =>
+        /(ledger_entries|deliveries) USING PRIMARY KEY \(workspace_id=\?\)$/.test(one),
+      ),
+    )
+    expect(whole).toEqual([])
+    const plans = asked.flatMap(planOf)
+    for (const index of ['ledger_entries_reference', 'deliveries_message']) {
+      expect(plans).toContainEqual(expect.stringContaining(`INDEX ${index} `))
+    }
+  })
+
   it('finds the verifications of a status in their index, in their order', async () => {
     const storage = open()
     const id = await workspace(storage)

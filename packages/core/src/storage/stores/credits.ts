@@ -15,7 +15,7 @@ import {
   newAccount,
   type Operation,
 } from '../../rules/decide.ts'
-import { isAfter } from './queries.ts'
+import { isAfter, isIndexed } from './queries.ts'
 
 /** An account with the columns that no decision needs. */
 export interface AccountRecord extends Account {
@@ -65,10 +65,9 @@ export function creditStore(
       },
       /** The entries that refer to one of these ids, oldest first. */
       async entriesAbout(workspaceId: string, referenceIds: readonly string[]): Promise<Entry[]> {
-        const about = and(
-          eq(entries.workspace_id, workspaceId),
-          inArray(entries.ref_id, referenceIds),
-        )
+        const mine = eq(entries.workspace_id, workspaceId)
+        const some = and(mine, inArray(entries.ref_id, referenceIds))
+        const about = and(mine, isIndexed(db, entries, [entries.seq], some))
         return (await db.select().from(entries).where(about).orderBy(asc(entries.seq))) as Entry[]
       },
       /** Returns the newest first, starting with entry `seq`. `is_funding`: only entries that no message caused. */

@@ -23,7 +23,7 @@ import type { Tables } from '../../rows/tables.ts'
 import type { Recipient } from '../../rules/recipients.ts'
 import { idFloor, timeOfId } from '../../runtime/runtime.ts'
 import { fileStore } from './files.ts'
-import { blocksOf, filledUp, includes, isAfter, type StoreDialect } from './queries.ts'
+import { blocksOf, filledUp, includes, isAfter, isIndexed, type StoreDialect } from './queries.ts'
 
 /** The tables that are scanned for an address, because they have no index on addresses. */
 export type SearchedTable = 'messages' | 'events' | 'received_messages' | 'bulk_rejections'
@@ -94,6 +94,12 @@ export function erasureStore(db: Db, tables: Tables, dialect: StoreDialect) {
       isNotNull(message_events.error_message),
     )
     await db.update(message_events).set({ error_message: null }).where(history)
+  }
+
+  /** SQL: whether a delivery is about these messages. */
+  function isAbout(workspaceId: string, some: SQL): SQL {
+    const { workspace_id, webhook_id, id } = deliveries
+    return isIndexed(db, deliveries, [webhook_id, id], and(eq(workspace_id, workspaceId), some))
   }
 
   async function forgetResponses(workspaceId: string, some: SQL | undefined): Promise<void> {
@@ -221,7 +227,7 @@ export function erasureStore(db: Db, tables: Tables, dialect: StoreDialect) {
         const { id, workspace_id, message_id, body } = events
         const of = and(
           eq(deliveries.workspace_id, workspaceId),
-          eq(deliveries.message_id, messageId),
+          isAbout(workspaceId, eq(deliveries.message_id, messageId)),
         )
         const delivered = db.select({ id: deliveries.event_id }).from(deliveries).where(of)
         const within = and(gt(id, messageId), lt(id, idFloor(until)), eq(message_id, messageId))
@@ -379,7 +385,8 @@ export function erasureStore(db: Db, tables: Tables, dialect: StoreDialect) {
         messageIds: readonly string[],
       ): Promise<void> {
         if (messageIds.length === 0) return
-        const about = inArray(deliveries.message_id, filledUp(messageIds))
+        const some = inArray(deliveries.message_id, filledUp(messageIds))
+        const about = isAbout(workspaceId, some)
         await forgetResponses(workspaceId, about)
       },
       /** Removes the receivers' responses to the deliveries of these events. */

@@ -11,7 +11,7 @@ import {
 } from '../../rules/count-changes.ts'
 import { idFloor, timeOfId } from '../../runtime/runtime.ts'
 import { fileStore } from './files.ts'
-import { filledUp, type StoreDialect } from './queries.ts'
+import { filledUp, isIndexed, type StoreDialect } from './queries.ts'
 import { recipientIndexStore } from './recipient-index.ts'
 
 /** The tables that are read in pages, by ids that are sorted by time. */
@@ -108,16 +108,12 @@ export function historyStore(db: Db, tables: Tables, dialect: StoreDialect) {
     ids: readonly string[],
   ): Promise<Map<string, Booked>> {
     const { ref_id, ref_type, kind, amount, seq } = entries
+    const mine = eq(entries.workspace_id, workspaceId)
+    const some = and(mine, inArray(ref_id, filledUp(ids)), eq(ref_type, type))
     const rows = await db
       .select({ ref_id, kind, amount, seq })
       .from(entries)
-      .where(
-        and(
-          eq(entries.workspace_id, workspaceId),
-          inArray(ref_id, filledUp(ids)),
-          eq(ref_type, type),
-        ),
-      )
+      .where(and(mine, isIndexed(db, entries, [seq], some)))
     const all = new Map<string, Booked>()
     for (const row of rows) {
       const booked = all.get(row.ref_id) ?? { ...NOTHING_BOOKED }

@@ -30,7 +30,14 @@ import type { Tables } from '../../rows/tables.ts'
 import type { AttemptCount } from '../../rules/answer-times.ts'
 import type { FanOut, Subscriber } from '../../rules/deliveries.ts'
 import { attemptInRow } from '../../rules/record.ts'
-import { blocksOf, filledUp, isBelow, removeOldest, type StoreDialect } from './queries.ts'
+import {
+  blocksOf,
+  filledUp,
+  isBelow,
+  isIndexed,
+  removeOldest,
+  type StoreDialect,
+} from './queries.ts'
 
 /** Selects deliveries of a webhook. */
 export interface DeliveryFilter {
@@ -183,10 +190,10 @@ export function webhookStore(
       },
       /** All deliveries about one message, oldest first. */
       async deliveriesOf(workspaceId: string, messageId: string): Promise<DeliveryRow[]> {
-        const about = and(
-          eq(deliveries.workspace_id, workspaceId),
-          eq(deliveries.message_id, messageId),
-        )
+        const { workspace_id, webhook_id, id, message_id } = deliveries
+        const mine = eq(workspace_id, workspaceId)
+        const some = and(mine, eq(message_id, messageId))
+        const about = and(mine, isIndexed(db, deliveries, [webhook_id, id], some))
         return db.select().from(deliveries).where(about).orderBy(asc(deliveries.id))
       },
       /** The bodies of these events, in any order; missing events are left out. */

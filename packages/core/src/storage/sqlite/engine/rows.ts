@@ -177,17 +177,23 @@ export function updateOf<
   return (row) => statement().run(bind(row as Values)).changes
 }
 
-/** Reads rows of the named columns in the shape of the stores' rows. */
+/**
+ * Reads rows of the named columns in the shape of the stores' rows. `index`: without statistics SQLite prefers the primary key to an index
+ * of more of the columns, and reads all rows of a workspace.
+ */
 export function selectFrom<T extends Table, Name extends keyof Columns<T> & string>(
   connection: Connection,
   table: T,
   names: readonly Name[],
   where: string,
+  index?: string,
 ): (...parameters: unknown[]) => Pick<RowOf<T>, Name>[] {
   const columns = getTableColumns(table) as Record<string, Column>
   const statement = once(() =>
     connection
-      .prepare(`select ${names.join(', ')} from ${getTableName(table)} where ${where}`)
+      .prepare(
+        `select ${names.join(', ')} from ${getTableName(table)}${index ? ` indexed by ${index}` : ''} where ${where}`,
+      )
       .raw(),
   )
   const decode = decoder(names.map((name) => [name, columns[name] as Column]))

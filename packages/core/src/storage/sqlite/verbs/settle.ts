@@ -123,6 +123,7 @@ function prepareLookUp(connection: Connection, t: Tables) {
     t.ledger_entries,
     namesOf(t.ledger_entries),
     'workspace_id = ? and ref_id = ? order by seq',
+    'ledger_entries_reference',
   )
   const { findSubscribers, isEventLogKept } = eventRows(connection, t)
   return (settlements: readonly Settlement[]): LookedUp => {
