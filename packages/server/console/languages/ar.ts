@@ -179,6 +179,8 @@ export default {
     'ترسل حملة البث قالبًا. اكتب قالبًا، وراجع معاينته، ثم انشره.',
   'New template': 'قالب جديد',
   Template: 'القالب',
+  'Version {version} is sent, also if there is a newer one.':
+    'يُرسل الإصدار {version}، حتى لو وُجد إصدار أحدث.',
   'Its newest published version is sent.': 'يُرسل أحدث إصدار منشور منه.',
   'Choose a date and a time': 'اختر التاريخ والوقت',
   'Send {sendable} for {price}?': 'الإرسال: {sendable} مقابل {price}؟',
@@ -1108,6 +1110,8 @@ export default {
   'not published': 'غير منشور',
   'draft changed': 'تغيّرت المسودة',
   published: 'منشور',
+  'The draft changed meanwhile. Look at the lines again.':
+    'تغيّرت المسودة في هذه الأثناء. راجع الأسطر مرة أخرى.',
   'The draft is saved': 'تم حفظ المسودة',
   'Overwrite the draft?': 'هل تريد استبدال المسودة؟',
   'A colleague or a program changed the draft after you began. Your draft takes its place.':

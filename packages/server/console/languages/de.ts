@@ -172,6 +172,8 @@ export default {
     'Eine Rundsendung versendet eine Vorlage. Schreiben Sie eine, sehen Sie sich die Vorschau an, und veröffentlichen Sie sie.',
   'New template': 'Neue Vorlage',
   Template: 'Vorlage',
+  'Version {version} is sent, also if there is a newer one.':
+    'Gesendet wird Version {version}, auch wenn es eine neuere gibt.',
   'Its newest published version is sent.': 'Gesendet wird die neueste veröffentlichte Version.',
   'Choose a date and a time': 'Wählen Sie Datum und Uhrzeit',
   'Send {sendable} for {price}?': '{sendable} für {price} senden?',
@@ -1024,6 +1026,8 @@ export default {
   'not published': 'nicht veröffentlicht',
   'draft changed': 'Entwurf geändert',
   published: 'veröffentlicht',
+  'The draft changed meanwhile. Look at the lines again.':
+    'Der Entwurf hat sich inzwischen geändert. Sehen Sie sich die Zeilen noch einmal an.',
   'The draft is saved': 'Der Entwurf ist gespeichert',
   'Overwrite the draft?': 'Entwurf überschreiben?',
   'A colleague or a program changed the draft after you began. Your draft takes its place.':

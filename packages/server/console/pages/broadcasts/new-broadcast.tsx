@@ -1,4 +1,4 @@
-import type { Broadcast, BroadcastsCreateBody, ListedTemplate, TemplateVersion } from '@svc/client'
+import type { Broadcast, ListedTemplate, TemplateVersion } from '@svc/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import {
   Button,
@@ -22,62 +22,18 @@ import { mode, session } from '../../shell/session.ts'
 import { t } from '../../shell/text.ts'
 import { inputTime, instantOf, timeZone } from '../../shell/time-zone.ts'
 import { missingFor } from '../bulks/recipients.ts'
-import { type Fault, filled } from '../compose/draft.ts'
 import { keyFor, used } from '../compose/idempotency.ts'
 import { type Channel, channelName, SENT_CHANNELS } from '../messages/channels.ts'
 import { Stopped } from '../messages/stopped.tsx'
+import { type Draft, draftOf, EMPTY, requestOf, tagsIn, textOfTags } from './draft.ts'
 import { PreviewCard, usePreview } from './preview.tsx'
 
 type Published = ListedTemplate & { version: number }
-
-/** A new broadcast as typed. */
-interface Draft {
-  name: string
-  channel: string
-  /** Empty: the default language of the template. */
-  locale: string
-  values: Record<string, string>
-  tags: string
-  without: string
-  attributes: string
-  /** `later`: at an instant; `recipient`: when the clocks of each recipient show the time. */
-  begin: '' | 'later' | 'recipient'
-  /** As the input for dates and times has it. */
-  at: string
-  rate: string
-  from: string
-}
-
-const EMPTY: Draft = {
-  ...{ name: '', channel: '', locale: '', values: {}, tags: '', without: '', attributes: '' },
-  ...{ begin: '', at: '', rate: '', from: '' },
-}
 
 /** A broadcast that was not created: it is there again when the person comes back to the page. */
 let kept: { by: string; template: string; draft: Draft } | null = null
 
 const person = () => `${session.value?.user.id} ${session.value?.workspace_id}`
-
-/** The draft of a broadcast that has not begun. */
-function draftOf({ template, audience, ...one }: Broadcast): Draft {
-  const { name, channel, from, rate, scheduled_at, time_zone } = one
-  const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
-  const attributes = Object.entries(audience.attributes ?? {}).map(
-    ([key, value]) => `${key} ${typeof value === 'string' ? '=' : ':='} ${value}`,
-  )
-  const values = Object.entries(template.variables).map(([key, value]) => [key, textOf(value)])
-  return {
-    ...{ name: name ?? '', channel, locale: template.locale ?? '', from: from ?? '' },
-    values: Object.fromEntries(values),
-    tags: (audience.tags ?? []).join(', '),
-    without: (audience.exclude_tags ?? []).join(', '),
-    attributes: attributes.join('\n'),
-    begin: time_zone ?? (scheduled_at ? 'later' : ''),
-    // The local time of recipients stands as if it were UTC.
-    at: scheduled_at ? (time_zone ? scheduled_at.slice(0, 16) : inputTime(scheduled_at)) : '',
-    rate: rate === null ? '' : String(rate),
-  }
-}
 
 function NewBroadcast() {
   const editing = query.value.get('edit')
@@ -141,12 +97,12 @@ function ChooseTemplate({
   const [name, setName] = useState(
     (templates.find((one) => one.name === asked) ?? templates[0])?.name ?? '',
   )
-  const version = templates.find((one) => one.name === name)?.version
+  const [draft, setDraft] = useState(before?.template === name ? before.draft : EMPTY)
+  const version = draft.version ?? templates.find((one) => one.name === name)?.version
   const load = useLoad(
     (signal) => api.templates.version(name, String(version), { signal }).then((one) => one.version),
     [name, version],
   )
-  const [draft, setDraft] = useState(before?.template === name ? before.draft : EMPTY)
   const change = (next: Draft, template = name) => {
     setDraft(next)
     if (!edited) kept = { by: person(), template, draft: next }
@@ -154,12 +110,19 @@ function ChooseTemplate({
   const choice = (
     <Select
       label={t('Template')}
-      hint={t('Its newest published version is sent.')}
+      hint={
+        draft.version === undefined
+          ? t('Its newest published version is sent.')
+          : t('Version {version} is sent, also if there is a newer one.', {
+              version: draft.version,
+            })
+      }
       value={name}
       options={templates.map((one) => [one.name, one.name])}
       onInput={(one) => {
         setName(one)
-        change({ ...draft, channel: edited?.channel ?? '', locale: '', values: {} }, one)
+        const { version: _, ...rest } = draft
+        change({ ...rest, channel: edited?.channel ?? '', locale: '', values: {} }, one)
       }}
     />
   )
@@ -180,75 +143,6 @@ function namesOf({ variables }: TemplateVersion, content: object): string[] {
     .split(', ')
     .filter((name) => /^[\p{L}\p{N}_][\p{L}\p{M}\p{N}_.-]*$/u.test(name) && name !== 'else')
   return [...new Set([...declared, ...others])].filter((name) => !OF_CONTACTS.includes(name))
-}
-
-const listed = (text: string) => {
-  const found = text.split(',').map((one) => one.trim())
-  return [...new Set(found.filter(Boolean))]
-}
-
-/** Lines such as `city = Berlin`; after `:=` there is a number, true or false. */
-function attributesOf(text: string, faults: Fault[]) {
-  const lines = text.split('\n').filter((line) => line.trim() !== '')
-  const found = lines.map((line) => {
-    const [, name = '', sign = '', value = ''] = /^([^=]*?)\s*(:?=)(.*)$/.exec(line) ?? []
-    if (name.trim() === '') {
-      faults.push({
-        path: 'audience.attributes',
-        message: t('"{line}" must be name = value', { line }),
-      })
-    }
-    return [name.trim(), sign === ':=' ? jsonOf(value) : value.trim()]
-  })
-  return found.length > 0 ? Object.fromEntries(found) : undefined
-}
-
-/** A value that is no text; the service says what is wrong with others. */
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
-}
-
-function valuesOf({ variables }: TemplateVersion, values: Draft['values']) {
-  const typed = Object.entries(values).filter(([, value]) => value !== '')
-  if (typed.length === 0) return undefined
-  return Object.fromEntries(
-    typed.map(([name, value]) => {
-      const { type = 'text' } = variables.find((one) => one.name === name) ?? {}
-      return [name, type === 'text' ? value : jsonOf(value)]
-    }),
-  )
-}
-
-function requestOf(draft: Draft, template: TemplateVersion, channel: string) {
-  const faults: Fault[] = []
-  const { locale, values, begin, at, rate } = draft
-  if (begin && !at) faults.push({ path: 'scheduled_at', message: t('Choose a date and a time') })
-  const tags = listed(draft.tags)
-  const exclude_tags = listed(draft.without)
-  const body = filled({
-    name: draft.name.trim(),
-    channel,
-    template: filled({
-      name: template.name,
-      locale,
-      variables: valuesOf(template, values),
-    }),
-    audience: filled({
-      tags: tags.length > 0 ? tags : undefined,
-      exclude_tags: exclude_tags.length > 0 ? exclude_tags : undefined,
-      attributes: attributesOf(draft.attributes, faults),
-    }),
-    from: draft.from.trim(),
-    // Without an offset it is the time that the clocks of recipients show.
-    scheduled_at: begin === 'later' && at ? instantOf(at).toISOString() : begin && at,
-    time_zone: begin === 'recipient' ? begin : undefined,
-    rate: rate === '' ? undefined : Number(rate),
-  })
-  return { body: body as BroadcastsCreateBody, faults }
 }
 
 function Form({
@@ -275,7 +169,7 @@ function Form({
   useEffect(() => {
     if (error !== undefined) focusFault(form.current)
   }, [error])
-  const { body, faults } = requestOf(draft, template, channel)
+  const { body, faults } = requestOf(draft, { template, channel, edited })
   const preview = usePreview(faults.length === 0 && channel !== '' ? body : null)
   const { data, isCurrent } = preview
   const set = (change: Partial<Draft>) => {
@@ -284,7 +178,7 @@ function Form({
   }
   const errorOf = (path: string) =>
     fieldError({ details: faults }, path) ?? fieldError(error ?? preview.error, path)
-  const field = (name: Exclude<keyof Draft, 'values'>, path: string = name) => ({
+  const field = (name: Exclude<keyof Draft, 'values' | 'version'>, path: string = name) => ({
     value: draft[name],
     error: errorOf(path),
     onInput: (value: string) => set({ [name]: value }),
@@ -493,7 +387,7 @@ function beginWords({ begin, at }: Draft): string {
 function Tags(props: Parameters<typeof TextInput>[0]) {
   const load = useLoad((signal) => api.contacts.list({ limit: 100 }, { signal }), [])
   const known = new Set(load.data?.contacts.flatMap(({ tags }) => tags))
-  const chosen = listed(props.value)
+  const chosen = tagsIn(props.value)
   const offered = [...known]
     .filter((tag) => !chosen.includes(tag))
     .sort()
@@ -509,7 +403,7 @@ function Tags(props: Parameters<typeof TextInput>[0]) {
               type="button"
               class="badge"
               aria-label={t('{label}: add {tag}', { label: props.label, tag })}
-              onClick={() => props.onInput([...chosen, tag].join(', '))}
+              onClick={() => props.onInput(textOfTags([...chosen, tag]))}
             >
               + {tag}
             </button>

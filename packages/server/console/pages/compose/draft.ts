@@ -4,6 +4,7 @@ import { instantOf } from '../../shell/time-zone.ts'
 import { plainPhone } from '../contacts/plain-phone.ts'
 import type { Channel } from '../messages/channels.ts'
 import type { AnyContent } from '../messages/content.tsx'
+import { type Fault, filled } from './filled.ts'
 
 /** The fields of the form, as typed. Fields of other channels are kept while the person changes the channel. */
 export interface Draft {
@@ -85,12 +86,6 @@ export function draftFrom({
   }
 }
 
-/** A fault that the page finds itself, in the form of the API's faults. */
-export interface Fault {
-  path: string
-  message: string
-}
-
 /** The object in a field with JSON; undefined for an empty field. */
 export function objectIn(text: string, path: string, faults: Fault[]): object | undefined {
   if (text.trim() === '') return undefined
@@ -107,13 +102,6 @@ export function objectIn(text: string, path: string, faults: Fault[]): object | 
 function addresses(text: string): string[] | undefined {
   const found = text.split(/[,;\s]+/).filter(Boolean)
   return found.length > 0 ? found : undefined
-}
-
-/** Without the fields that have no value. */
-export function filled<T extends object>(fields: T): T {
-  return Object.fromEntries(
-    Object.entries(fields).filter(([, value]) => value !== undefined && value !== ''),
-  ) as T
 }
 
 function contentOf(draft: Draft, faults: Fault[]): object {

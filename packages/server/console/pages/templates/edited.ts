@@ -2,7 +2,8 @@ import type { Template, TemplatesCreateBody, TemplateVersion } from '@svc/client
 import { session } from '../../shell/session.ts'
 import { t } from '../../shell/text.ts'
 import { wordOf } from '../../shell/words.ts'
-import { type Fault, filled, objectIn } from '../compose/draft.ts'
+import { objectIn } from '../compose/draft.ts'
+import { type Fault, filled } from '../compose/filled.ts'
 import { type Channel, channelName } from '../messages/channels.ts'
 import type { AnyContent } from '../messages/content.tsx'
 

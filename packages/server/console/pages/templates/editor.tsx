@@ -130,6 +130,19 @@ export function Editor({
     }
   }
 
+  /** Shows what publishing changes. Without changes of the person, a colleague's draft is taken first. */
+  async function publish(): Promise<void> {
+    if (isChanged) return setPublishing(await save())
+    setError(undefined)
+    try {
+      const now = (await api.templates.get(place)).template
+      if (!isSame(editedOf(now), base)) take(now)
+      setPublishing(true)
+    } catch (failure) {
+      fail(failure)
+    }
+  }
+
   function fail(failure: unknown) {
     const [first] = (failure as { details?: { path: string }[] }).details ?? []
     const at = /^variants\.(\d+)\b/.exec(first?.path ?? '')?.[1]
@@ -281,7 +294,7 @@ export function Editor({
             <Button
               kind="primary"
               disabled={!isChanged && !template.is_changed && !usesLayout}
-              onClick={async () => setPublishing(!isChanged || (await save()))}
+              onClick={publish}
             >
               {t('Publish…')}
             </Button>

@@ -10,7 +10,7 @@ import {
 } from '../../parts/index.ts'
 import { fieldError } from '../../shell/api.ts'
 import { t } from '../../shell/text.ts'
-import type { Fault } from '../compose/draft.ts'
+import type { Fault } from '../compose/filled.ts'
 import { CHANNELS, type Channel, channelName } from '../messages/channels.ts'
 import { Approval } from './approval.tsx'
 import { type Edited, type EditedVariant, newVariant, whatsappTemplateOf } from './edited.ts'

@@ -15,7 +15,7 @@ import { useLoad } from '../../shell/load.ts'
 import { query } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 import { t } from '../../shell/text.ts'
-import { type Edited, editedOf, linesOf } from './edited.ts'
+import { type Edited, editedOf, isSame, linesOf } from './edited.ts'
 
 /** The versions of a template: each can be compared with the draft, and published again. */
 export function Versions({
@@ -103,6 +103,7 @@ export function Compare({
   to: Edited | number
   /** The text of the button that publishes; absent: there is none. */
   action?: string
+  /** Gets the stored template, after it was published or was found changed. */
   onPublished(template: Template): void
   onClose(): void
 }) {
@@ -116,6 +117,14 @@ export function Compare({
   )
   async function publish() {
     const body = typeof to === 'number' ? { version: to } : {}
+    if (typeof to !== 'number') {
+      const now = (await api.templates.get(name)).template
+      if (!isSame(editedOf(now), to)) {
+        onPublished(now)
+        toast(t('The draft changed meanwhile. Look at the lines again.'))
+        return
+      }
+    }
     const { version } = await api.templates.publish(name, body)
     onPublished((await api.templates.get(name)).template)
     toast(t('Version {version} is published', { version: version.version }))
