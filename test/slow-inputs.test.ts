@@ -21,6 +21,7 @@ test.each([
   ['/api/v1/auth/signup', 'unusual JSON'],
   ['/api/v1/contacts/import', 'many contacts or values'],
   ['/api/v1/templates/preview', 'much work of a template'],
+  ['/api/v1/templates/push', 'much work of a template'],
 ])(
   'no body for %s keeps the event loop busy much longer than letters of the same length: %s',
   async (path, kind) => {

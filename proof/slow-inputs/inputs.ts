@@ -399,20 +399,34 @@ function templateInputs(): Input[] {
     ],
     ['long values to escape', '{{#each l}}{{this}}{{/each}}', { l: long }],
   ]
-  const { method, path, auth } = apiFor({ voice: false }).templates.preview
-  const inputOf = (name: string, channel: string, content: object, variables: object): Input => ({
-    ...{ name, method, path, auth },
-    body: JSON.stringify({
-      ...{ channel, variables },
-      template: { variants: [{ channel, locale: 'en', content }] },
-    }),
-  })
-  return [
-    ...texts.map(([name, text, values]) => inputOf(name, 'sms', { text }, values)),
-    ...mails.map(([name, html, values]) =>
-      inputOf(name, 'email', { subject: 'A', html, inline_css: true }, values),
-    ),
+  const { preview, push } = apiFor({ voice: false }).templates
+  const given = [
+    ...texts.map(([name, text, variables]) => ({
+      ...{ name, variables, channel: 'sms', content: { text }, locales: ['en'] },
+    })),
+    ...mails.map(([name, html, variables]) => ({
+      ...{ name, variables, channel: 'email', locales: ['en'] },
+      content: { subject: 'A', html, inline_css: true },
+    })),
+    {
+      ...{ name: '100 e-mails of one template', variables: {}, channel: 'email' },
+      content: { subject: 'A', html: fill('<p>{{v|}}</p>', 9_000), layout: 'default' },
+      locales: Array.from({ length: LIMITS.template_variants }, (_, i) => `en-x-${i}`),
+    },
   ]
+  return given.flatMap(({ name, channel, content, locales, variables }): Input[] => {
+    const variants = locales.map((locale) => ({ channel, locale, content }))
+    return [
+      {
+        ...{ name, method: preview.method, path: preview.path, auth: preview.auth },
+        body: JSON.stringify({ channel, variables, template: { variants } }),
+      },
+      {
+        ...{ name, method: push.method, path: push.path, auth: push.auth },
+        body: JSON.stringify({ templates: [{ name: 'a', variants }], dry_run: true }),
+      },
+    ]
+  })
 }
 
 /** Paths outside the API. */
