@@ -18,7 +18,7 @@ import { counted, printable, type StyleName } from '../show/text.ts'
 
 const ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
 
-type Channel = Broadcast['channel']
+type Channel = BroadcastsCreateBody['channel']
 type Status = Broadcast['status']
 
 const CHANNELS: readonly Channel[] = ['sms', 'whatsapp', 'email']
