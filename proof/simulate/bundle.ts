@@ -16,6 +16,11 @@ export interface Replacement {
 
 const ROOT = new URL('../../', import.meta.url)
 
+const folders: string[] = []
+process.once('exit', () => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+
 /**
  * Compiles the simulation, with texts replaced, to JavaScript in a temporary folder, and returns the file to run. A process that compiles
  * each module as it loads it needs 14 seconds of a busy machine to start. What is imported late stays in files of its own, because the clock is
@@ -24,7 +29,7 @@ const ROOT = new URL('../../', import.meta.url)
  */
 export async function bundleSimulation(changes: readonly Replacement[] = []): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-simulate-'))
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  folders.push(folder)
   const loaded = new Set<string>()
   await build({
     entry: { run: fileURLToPath(new URL('run.ts', import.meta.url)) },
