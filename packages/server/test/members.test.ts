@@ -365,6 +365,11 @@ describe('the change of the owner', () => {
     for (const name of [email, owner.email]) {
       expect(others).toContainEqual(['member.added', name])
     }
+    // Its present address is not for a workspace that the person left.
+    expectStatus(200, await as(elsewhere, 'DELETE', `/members/${owner.id}`))
+    const later = await actorsOf(elsewhere)
+    expect(later).not.toContainEqual(['member.added', email])
+    expect(later).toContainEqual(['member.added', null])
   })
 
   it('is refused for a login that owns another workspace', async () => {

@@ -49,12 +49,12 @@ export function createAudit({ storage, runtime, secret }: AuditParts): Audit<'de
         storage.read.audit.count(workspaceId, filter),
       ])
       const { rows, next_after } = pageOf(found, slice, ({ id }) => id)
-      const names = await storage.read.audit.namesOf(rows)
+      const names = await storage.read.audit.namesOf(rows, { only_members: true })
       return { audit_entries: rows.map((row, i) => entryOf(row, names[i])), total, next_after }
     },
     async ofAll(filter, page) {
       const rows = await storage.read.audit.ofAll(filter, page)
-      const names = await storage.read.audit.namesOf(rows)
+      const names = await storage.read.audit.namesOf(rows, { only_members: false })
       return rows.map((row, i) => ({
         ...entryOf(row, names[i]),
         workspace_id: row.workspace_id || null,

@@ -59,7 +59,10 @@ const WAIT_MS = 60_000
 /** The bulks whose queued messages one step cancels: a commit of its own stores how far the broadcast is. */
 const CANCELED_BULKS = 20
 
-/** Messages that were in flight at a cancellation may be queued again: claims hold them, and a later pass cancels them. */
+/**
+ * Messages that were in flight at a cancellation may be queued again: claims hold them, and a later pass cancels them. A pass reads all bulks,
+ * and an unknown outcome may last for two days, so each waits as long as the cancellation is old, and at least this long.
+ */
 const CANCEL_AGAIN_MS = 30_000
 
 /** How much of a rate may be caught up: the steps of a high rate come once a second. */
@@ -278,7 +281,9 @@ export function createBroadcastStepper(
     })
     const last = bulks.at(-1)
     if (last === undefined) {
-      const again = new Date(runtime.now().getTime() + CANCEL_AGAIN_MS)
+      const now_ms = runtime.now().getTime()
+      const age_ms = now_ms - (row.finished_at?.getTime() ?? now_ms)
+      const again = new Date(now_ms + Math.max(age_ms, CANCEL_AGAIN_MS))
       const is_left = await read.broadcasts.hasQueued(workspace_id, id)
       await change(row, is_left ? { canceled_through: '', next_at: again } : { next_at: null })
       return false

@@ -772,6 +772,23 @@ export function broadcastsContract(open: OpenStorage): void {
     expect(await bench.storage.read.broadcasts.due(bench.clock.now(), 10)).toEqual([])
   })
 
+  it('holds no message of a broadcast whose cancellation ended without it, in an earlier version', async () => {
+    const { workspaceId, identity } = await stage(1)
+    const { broadcasts, run } = featureOn(bench.storage)
+    const id = await make(broadcasts, identity)
+    await run()
+    const [message] = await bench.claimMessages()
+    if (!message) throw new Error('no claim')
+    await broadcasts.cancel(workspaceId, id)
+    await bench.storage.write((stores) =>
+      stores.broadcasts.change(workspaceId, id, { next_at: null }),
+    )
+    const busy = { error_code: 'busy', error_message: 'Busy', delay_ms: 1_000 }
+    await settle(message, { type: 'retry', ...busy })
+    bench.clock.advance(MINUTE_MS)
+    expect(await bench.claimMessages()).toMatchObject([{ message_id: message.message_id }])
+  })
+
   it('makes no calls, whose holds a bulk cannot settle', async () => {
     const { workspaceId, identity } = await stage(1)
     const { broadcasts, run } = featureOn(bench.storage)

@@ -36,7 +36,7 @@ export interface AuditNames {
 }
 
 export function auditStore(db: Db, tables: Tables) {
-  const { audit_entries: t, workspaces, users, api_keys } = tables
+  const { audit_entries: t, workspaces, users, members, api_keys } = tables
   const matching = ({ action, from, until }: AuditFilter) =>
     and(
       action && eq(t.action, action),
@@ -72,9 +72,13 @@ export function auditStore(db: Db, tables: Tables) {
           .where(and(own, matching(filter), isBelow(t.id, after)))
         return found.orderBy(desc(t.id)).limit(limit).offset(offset)
       },
-      /** The names for entries of the operator's list, in their order. */
+      /**
+       * The names for entries, in their order. `only_members`: for a list that members read, of which a login that left the workspace has no
+       * name: its present address is not theirs to see.
+       */
       async namesOf(
         entries: readonly Pick<AuditEntryRow, 'workspace_id' | 'actor_kind' | 'actor_id'>[],
+        { only_members }: { only_members: boolean },
       ): Promise<AuditNames[]> {
         const idsOf = (...kinds: ActorKind[]) =>
           entries.flatMap((one) =>
@@ -83,7 +87,7 @@ export function auditStore(db: Db, tables: Tables) {
         // A client has an id when it became a member with the request.
         const [logins, keyIds] = [idsOf('session', 'client'), idsOf('api_key')]
         const own = entries.map(({ workspace_id }) => workspace_id)
-        const [spaces, people, keys] = await Promise.all([
+        const [spaces, people, keys, present] = await Promise.all([
           db
             .select({ id: workspaces.id, name: workspaces.name, email: workspaces.email })
             .from(workspaces)
@@ -101,6 +105,15 @@ export function auditStore(db: Db, tables: Tables) {
                 inArray(api_keys.id, [...new Set(keyIds)]),
               ),
             ),
+          db
+            .select({ workspace_id: members.workspace_id, id: members.user_id })
+            .from(members)
+            .where(
+              and(
+                inArray(members.workspace_id, [...new Set(own)]),
+                inArray(members.user_id, [...new Set(logins)]),
+              ),
+            ),
         ])
         return entries.map(({ workspace_id, actor_kind, actor_id }) => {
           const byId = <One extends { id: string }>(rows: readonly One[], id: string | null) =>
@@ -108,10 +121,14 @@ export function auditStore(db: Db, tables: Tables) {
           const space = byId(spaces, workspace_id)
           const key = keys.find((one) => one.id === actor_id && one.workspace_id === workspace_id)
           // The owner of a workspace has no id, and signs in with the address of the workspace; also as a member of another.
+          const isMember = present.some(
+            (one) => one.id === actor_id && one.workspace_id === workspace_id,
+          )
+          const isNamed = isMember || !only_members
           const login =
             actor_id === null
               ? actor_kind === 'session' && space
-              : (byId(people, actor_id) ?? byId(spaces, actor_id))
+              : isNamed && (byId(people, actor_id) ?? byId(spaces, actor_id))
           const name = key?.name ?? (login ? login.email : null)
           return { workspace_name: space?.name ?? null, actor_name: name }
         })

@@ -36,9 +36,9 @@ export interface BroadcastTotal {
 
 /**
  * SQL: whether claims hold the messages of the broadcast `c`. One that paused itself does not: they are paid. After a restore they may have
- * been sent. Those of a canceled one wait for its next step, which cancels them.
+ * been sent. Those of a canceled one wait for its next step, which cancels them: the cancellation of an earlier version has none.
  */
-export const BROADCAST_HOLDS = `(c.status = 'canceled' or (c.status = 'paused' and c.pause_reason in ('requested', 'restored')))`
+export const BROADCAST_HOLDS = `((c.status = 'canceled' and c.next_at is not null) or (c.status = 'paused' and c.pause_reason in ('requested', 'restored')))`
 
 export function broadcastStore(
   db: Db,
