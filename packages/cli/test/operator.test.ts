@@ -108,7 +108,7 @@ describe('svc audit', () => {
         id: uuid,
         workspace_id: first.id,
         action: 'api_key.created',
-        actor: { kind: 'operator', id: 'asha' },
+        actor: { kind: 'operator', id: 'asha', name: null },
         address: null,
         target: { type: 'api_key', id: made.id },
         details: expect.objectContaining({ mode: 'live' }),
