@@ -161,10 +161,10 @@ export function previewOf(
   { texts, priceOf }: { texts: MarketingTexts | null; priceOf: PriceOf },
 ): TemplatePreview {
   const source = sourceIn(row, { channel, template: use }, texts)
-  const examples = new Map(row.variables.map((one) => [one.name, exampleOf(one)]))
+  const variables = new Map(row.variables.map((one) => [one.name, one]))
   const { content, missing } = fillContent(channel, {
     ...source,
-    lookUp: (name, field) => source.lookUp(name, field) ?? examples.get(name) ?? null,
+    lookUp: (name, field) => source.lookUp(name, field) ?? exampleOf(variables.get(name)),
   })
   // No number has an empty prefix, so this is the default price.
   const { encoding, segments, credits } = priceOf(channel, content)('')
@@ -178,7 +178,8 @@ export function previewOf(
 }
 
 /** @throws SvcError `validation_error` for an example that was stored before examples were checked. */
-function exampleOf(variable: TemplateVariable): TemplateValue {
+function exampleOf(variable: TemplateVariable | undefined): TemplateValue {
+  if (!variable) return null
   const fault = exampleFault(variable)
   if (fault !== null) throw invalid('variables', fault)
   return (variable.example ?? null) as TemplateValue
