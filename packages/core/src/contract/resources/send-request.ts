@@ -6,6 +6,7 @@ import { CHANNELS, type Channel, contents, emailAdditions } from './content.ts'
 import { mailTo, refineRecipients } from './mail-recipients.ts'
 import { templateUse } from './template-use.ts'
 
+/** The channels of bulks and broadcasts: calls cannot be sent in bulk. Source: contract section 12. */
 export const CHANNELS_BUT_VOICE = CHANNELS.filter((channel) => channel !== 'voice')
 
 /** The message for a channel that the service does not have. Source: interface, Errors. */
