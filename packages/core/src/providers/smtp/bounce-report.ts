@@ -15,11 +15,11 @@ export type MailReport =
   | { type: 'feedback'; feedback_type: string; addresses: string[]; evidence: string }
 
 /**
- * Reports are at the start of a mail, so only this part is read. The parser needs 12 microseconds for each line of any
- * length. A report after more lines is found in the text.
+ * Reports are at the start of a mail, so only this part is read. The parser needs 12 to 25 microseconds for each line of
+ * any length: 3,000 lines kept the event loop busy for 39 ms. A report after more lines is found in the text.
  */
 export const REPORT_BYTES_READ = 256 * 1024
-const LINES_READ = 3_000
+const LINES_READ = 1_000
 const HEADER_BYTES_MAX = 64 * 1024
 const NESTING_MAX = 8
 const EVIDENCE_LENGTH_MAX = 32 * 1024
