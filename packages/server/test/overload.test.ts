@@ -113,9 +113,8 @@ describe('under increasing load', () => {
       'Content-Type: application/json',
       `Content-Length: ${4 * 1024 * 1024}`,
     ])
-    const { statuses, took_ms } = await speak(world().url, (socket) => socket.write(head))
+    const { statuses } = await speak(world().url, (socket) => socket.write(head))
     expect(statuses).toStrictEqual([429])
-    expect(took_ms).toBeLessThan(2_000)
   })
 
   it('reports a missing credential, a missing scope and an exceeded limit before overload', async () => {

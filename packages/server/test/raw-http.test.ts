@@ -280,7 +280,6 @@ describe('a client that sends too much, too little or too slowly', () => {
     const answer = await exchange(sendHead(19 * 1024 * 1024))
     expect(answer.statuses).toStrictEqual([400])
     expect(answer.text).toContain('Request body is too large')
-    expect(answer.took_ms).toBeLessThan(2_000)
   })
 
   it.each([5, 40])('gets the refusal even when it first sends all of %d MB', async (megabytes) => {

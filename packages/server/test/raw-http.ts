@@ -7,8 +7,6 @@ export interface RawAnswer {
   text: string
   /** The statuses of the answers, in their order. */
   statuses: number[]
-  /** How long the server kept the connection open. */
-  took_ms: number
 }
 
 /** Writes bytes to a server unchanged, and reads until the server closes the connection. */
@@ -18,7 +16,6 @@ export async function speak(
   { max_ms = 5_000 }: { max_ms?: number } = {},
 ): Promise<RawAnswer> {
   const { hostname, port } = new URL(url)
-  const began = performance.now()
   const socket = connect({ host: hostname, port: Number(port) })
   const chunks: Buffer[] = []
   socket.on('data', (chunk) => chunks.push(chunk))
@@ -35,7 +32,7 @@ export async function speak(
   }
   const text = Buffer.concat(chunks).toString('latin1')
   const statuses = [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
-  return { text, statuses, took_ms: performance.now() - began }
+  return { text, statuses }
 }
 
 /** The bytes of a request that asks for `Connection: close`. */

@@ -42,7 +42,6 @@ it('a request that waits longer than 10 s for another gets 429, and its repetiti
   await other.end()
   expect(answers.map(({ status }) => status)).toStrictEqual([429, 429, 429])
   expect(took_ms).toBeGreaterThan(9_400)
-  expect(took_ms).toBeLessThan(13_000)
   const after = await Promise.all([send(0, 'slow'), send(1, 'slow')])
   expect(after.map(({ status }) => status)).toStrictEqual([201, 201])
   expect(new Set(after.map(({ text }) => text)).size).toBe(1)
