@@ -6,6 +6,9 @@ const UTF_8 = 'utf-8'
 /** The encoding of spreadsheets on Windows that are not set to Unicode. */
 const WINDOWS_1252 = 'windows-1252'
 
+/** The size limit of a row and of the header, in bytes. A row of a contact is far smaller. */
+export const ROW_MAX_BYTES = 128 * 1024
+
 /** How many bytes show whether a file without a byte order mark is UTF-16. */
 const SAMPLE_BYTES = 1024
 
@@ -32,7 +35,11 @@ export async function encodingOf(source: Source, charset?: string): Promise<stri
   return charset === undefined ? narrowEncoding(source) : knownEncoding(charset)
 }
 
-/** Decodes the pieces, without the byte order mark. @throws TableFault with the line, for bytes that are not in the encoding. */
+/**
+ * Decodes the pieces, without the byte order mark.
+ * @throws TableFault with the line, for bytes that are not in the encoding, and for a line that is longer than a row may be: the parser
+ * does not count separators, and a row of a million empty cells kept the event loop busy for 100 ms.
+ */
 export async function* textOf(
   pieces: AsyncIterable<Uint8Array>,
   encoding: string,
@@ -41,6 +48,8 @@ export async function* textOf(
   const lenient = new TextDecoder(encoding)
   const read = encoding === WINDOWS_1252 ? withC1 : (text: string) => text
   let line = 1
+  /** The characters of the last line so far. */
+  let length = 0
   const decoded = (piece?: Uint8Array): string => {
     const stream = piece !== undefined
     try {
@@ -49,6 +58,9 @@ export async function* textOf(
         throw new TableFault('the character U+0000 is not allowed', lineAt(line, text, '\0'))
       lenient.decode(piece, { stream })
       line = lineAt(line, text)
+      const end = Math.max(text.lastIndexOf('\n'), text.lastIndexOf('\r'))
+      length = end === -1 ? length + text.length : text.length - end - 1
+      if (length > ROW_MAX_BYTES) throw rowTooLong(line)
       return text
     } catch (error) {
       if (error instanceof TableFault) throw error
@@ -135,6 +147,11 @@ function withC1(text: string): string {
 
 function nameOf(encoding: string): string {
   return encoding === UTF_8 ? 'UTF-8' : encoding
+}
+
+export function rowTooLong(line: number): TableFault {
+  const kb = ROW_MAX_BYTES / 1024
+  return new TableFault(`the row has more than ${kb} KB; check for an unclosed quote`, line)
 }
 
 /** A table that cannot be read. The message is without the name of the file, and without contents of cells. */

@@ -1,8 +1,12 @@
 import { Readable } from 'node:stream'
-import { encodingOf, type Source, TableFault, textOf } from './encoding.ts'
-
-/** The size limit of a row and of the header, in bytes. A row of a contact is far smaller. */
-const ROW_MAX_BYTES = 128 * 1024
+import {
+  encodingOf,
+  ROW_MAX_BYTES,
+  rowTooLong,
+  type Source,
+  TableFault,
+  textOf,
+} from './encoding.ts'
 
 /** How many characters of a file show its separator. */
 const HEAD_LENGTH = 16 * 1024
@@ -150,10 +154,7 @@ function unreadable(
   { next, excess }: { next: number; excess: number },
 ): TableFault {
   if (code === 'CSV_QUOTE_NOT_CLOSED') return new TableFault('a quote is not closed', next)
-  if (code === 'CSV_MAX_RECORD_SIZE') {
-    const kb = ROW_MAX_BYTES / 1024
-    return new TableFault(`the row has more than ${kb} KB; check for an unclosed quote`, next)
-  }
+  if (code === 'CSV_MAX_RECORD_SIZE') return rowTooLong(next)
   const line = typeof lines === 'number' ? lines - excess : next
   return new TableFault('a quote is in a wrong place', line)
 }
