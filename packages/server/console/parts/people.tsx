@@ -1,6 +1,7 @@
 import type { ComponentChildren, TargetedKeyboardEvent } from 'preact'
 import { useEffect, useId, useState } from 'preact/hooks'
 import { number } from '../shell/format.ts'
+import { askLater } from '../shell/load.ts'
 import { ownApi } from '../shell/own-api.ts'
 import { may } from '../shell/session.ts'
 import { plural, t } from '../shell/text.ts'
@@ -147,15 +148,12 @@ export function usePeople(
   const search = text.trim().slice(0, TEXT_MAX)
   useEffect(() => {
     if (!isSearched || search.length < 2) return setPeople([])
-    const ending = new AbortController()
-    const timer = setTimeout(async () => {
-      const found = await findPeople(search, ending.signal).catch(() => [])
-      if (!ending.signal.aborted) setPeople(found)
-    }, TYPING_MS)
-    return () => {
-      clearTimeout(timer)
-      ending.abort()
-    }
+    return askLater(
+      TYPING_MS,
+      (signal) => findPeople(search, signal),
+      setPeople,
+      () => setPeople([]),
+    )
   }, [search, isSearched])
   return useListbox({
     items: people.filter((person) => addressOf(person) !== null),

@@ -58,3 +58,29 @@ export function useLoad<T>(
     [state, isCurrent, key],
   )
 }
+
+/**
+ * Sends a request some time after the last change of a field, from an effect that is repeated by each change. The returned function
+ * ends it: then neither `onData` nor `onError` is called.
+ */
+export function askLater<T>(
+  after_ms: number,
+  start: (signal: AbortSignal) => PromiseLike<T>,
+  onData: (data: T) => void,
+  onError: (error: unknown) => void,
+): () => void {
+  const ending = new AbortController()
+  const { signal } = ending
+  const timer = setTimeout(
+    () =>
+      start(signal).then(
+        (data) => signal.aborted || onData(data),
+        (error) => signal.aborted || onError(error),
+      ),
+    after_ms,
+  )
+  return () => {
+    clearTimeout(timer)
+    ending.abort()
+  }
+}

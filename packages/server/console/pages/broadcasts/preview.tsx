@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { ErrorBox, Facts, Money, Tabs } from '../../parts/index.ts'
 import { api, dataKey, inWords } from '../../shell/api.ts'
 import { count, number } from '../../shell/format.ts'
+import { askLater } from '../../shell/load.ts'
 import { rich, t } from '../../shell/text.ts'
 import { Content } from '../messages/content.tsx'
 import { MailPreview } from '../templates/preview.tsx'
@@ -29,18 +30,12 @@ export function usePreview(body: BroadcastsPreviewBody | null): Previewed {
   }>({ key: null })
   useEffect(() => {
     if (!body) return
-    const ending = new AbortController()
-    const { signal } = ending
-    const timer = setTimeout(() => {
-      api.broadcasts.preview(body, { signal }).then(
-        ({ preview: data }) => signal.aborted || setState({ key, data }),
-        (error) => signal.aborted || setState({ key, error }),
-      )
-    }, TYPING_MS)
-    return () => {
-      clearTimeout(timer)
-      ending.abort()
-    }
+    return askLater(
+      TYPING_MS,
+      (signal) => api.broadcasts.preview(body, { signal }),
+      ({ preview: data }) => setState({ key, data }),
+      (error) => setState({ key, error }),
+    )
   }, [key])
   return { ...state, isCurrent: key !== null && state.key === key }
 }

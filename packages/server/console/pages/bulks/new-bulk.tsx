@@ -20,7 +20,7 @@ import {
 import { api, dataKey, fieldError, inWords } from '../../shell/api.ts'
 import { facts } from '../../shell/facts.ts'
 import { count, credits, number, tableWords } from '../../shell/format.ts'
-import { useLoad } from '../../shell/load.ts'
+import { askLater, useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { filtersOf, go, isReturn, query, setQuery } from '../../shell/router.ts'
 import { session } from '../../shell/session.ts'
@@ -412,21 +412,13 @@ function useRecipients({ text, file, country }: Source, channel: string): Found 
     setSource(of)
     if (isEmpty) return setFound({ of, read: NONE })
     if (country.length === 1) return
-    const ending = new AbortController()
-    const { signal } = ending
     const options = { channel, default_country: country || undefined }
-    const timer = setTimeout(
-      () =>
-        ownApi.read<ReadRecipients>('/recipients', body, options, signal).then(
-          (read) => signal.aborted || setFound({ of, read }),
-          (error) => signal.aborted || setFound({ of, read: NONE, error }),
-        ),
+    return askLater(
       file ? 0 : TYPING_MS,
+      (signal) => ownApi.read<ReadRecipients>('/recipients', body, options, signal),
+      (read) => setFound({ of, read }),
+      (error) => setFound({ of, read: NONE, error }),
     )
-    return () => {
-      clearTimeout(timer)
-      ending.abort()
-    }
   }, [body, country, channel, dataKey()])
   return { ...found, isCurrent: found.of === source }
 }

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { Button, Facts, Money } from '../../parts/index.ts'
 import { api, dataKey, errorText, isInFields } from '../../shell/api.ts'
 import { number } from '../../shell/format.ts'
+import { askLater } from '../../shell/load.ts'
 import { rich, t } from '../../shell/text.ts'
 import { wordOf } from '../../shell/words.ts'
 import type { EstimateBody } from './draft.ts'
@@ -23,21 +24,12 @@ export function useEstimate(body: EstimateBody | null): Estimate {
   useEffect(() => {
     if (!body) return setEstimate({})
     setEstimate(({ error: _, ...before }) => before)
-    const ending = new AbortController()
-    const { signal } = ending
-    const timer = setTimeout(
-      () => {
-        api.messages.estimate(body, { signal, maxRetries: 0 }).then(
-          (data) => signal.aborted || setEstimate({ data }),
-          (error) => signal.aborted || setEstimate({ error }),
-        )
-      },
+    return askLater(
       'recipients' in body ? TYPING_BULK_MS : TYPING_MS,
+      (signal) => api.messages.estimate(body, { signal, maxRetries: 0 }),
+      (data) => setEstimate({ data }),
+      (error) => setEstimate({ error }),
     )
-    return () => {
-      clearTimeout(timer)
-      ending.abort()
-    }
   }, [key])
   return estimate
 }

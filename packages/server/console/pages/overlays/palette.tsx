@@ -5,6 +5,7 @@ import { findPeople, useListbox } from '../../parts/people.tsx'
 import { api } from '../../shell/api.ts'
 import { facts } from '../../shell/facts.ts'
 import { count } from '../../shell/format.ts'
+import { askLater } from '../../shell/load.ts'
 import { early, overlay } from '../../shell/overlay.ts'
 import type { PageEntry } from '../../shell/page.ts'
 import { go } from '../../shell/router.ts'
@@ -115,15 +116,12 @@ export function Palette({ onClose }: { onClose(): void }) {
   const search = text.trim().slice(0, TEXT_MAX)
   useEffect(() => {
     if (search.length < 2 || !may('read')) return setFound(undefined)
-    const ending = new AbortController()
-    const timer = setTimeout(async () => {
-      const entries = await searched(search, ending.signal).catch(() => [])
-      if (!ending.signal.aborted) setFound({ search, entries })
-    }, TYPING_MS)
-    return () => {
-      clearTimeout(timer)
-      ending.abort()
-    }
+    return askLater(
+      TYPING_MS,
+      (signal) => searched(search, signal),
+      (entries) => setFound({ search, entries }),
+      () => setFound({ search, entries: [] }),
+    )
   }, [search])
   const messages = to(
     `/messages?${new URLSearchParams({ search })}`,

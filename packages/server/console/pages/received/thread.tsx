@@ -12,7 +12,7 @@ import {
 import { api, errorText } from '../../shell/api.ts'
 import { count, credits } from '../../shell/format.ts'
 import { useLiveReload } from '../../shell/live.ts'
-import { useLoad } from '../../shell/load.ts'
+import { askLater, useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
@@ -184,27 +184,20 @@ function Reply({
   useEffect(() => {
     setCost('')
     if (!text.trim()) return
-    const ending = new AbortController()
-    const timer = setTimeout(() => {
-      api.messages.estimate(body, { signal: ending.signal }).then(
-        ({ credits_needed, messages: [one], block_reason }) => {
-          const why = block_reason ?? one?.block_reason
-          const parts = one?.segments ? `${count(one.segments, 'segment')}, ` : ''
-          setCost(
-            why
-              ? t('Would be refused: {reason}', { reason: wordOf(why) })
-              : parts + credits(credits_needed),
-          )
-        },
-        (failure) => {
-          if (!ending.signal.aborted) setCost(errorText(failure))
-        },
-      )
-    }, TYPING_MS)
-    return () => {
-      clearTimeout(timer)
-      ending.abort()
-    }
+    return askLater(
+      TYPING_MS,
+      (signal) => api.messages.estimate(body, { signal }),
+      ({ credits_needed, messages: [one], block_reason }) => {
+        const why = block_reason ?? one?.block_reason
+        const parts = one?.segments ? `${count(one.segments, 'segment')}, ` : ''
+        setCost(
+          why
+            ? t('Would be refused: {reason}', { reason: wordOf(why) })
+            : parts + credits(credits_needed),
+        )
+      },
+      (failure) => setCost(errorText(failure)),
+    )
   }, [text])
   async function send(event: Event) {
     event.preventDefault()

@@ -12,6 +12,7 @@ import {
 } from '../../parts/index.ts'
 import { api, fieldError } from '../../shell/api.ts'
 import { base } from '../../shell/facts.ts'
+import { askLater } from '../../shell/load.ts'
 import { hrefOf } from '../../shell/router.ts'
 import { may, mode, session } from '../../shell/session.ts'
 import { rich, t } from '../../shell/text.ts'
@@ -41,24 +42,17 @@ export function usePreview(edited: Edited, index: number): Previewed {
   const [state, setState] = useState<Previewed & { place?: string }>({})
   useEffect(() => {
     if (!request) return setState({ place, isBare: true })
-    const ending = new AbortController()
-    const { signal } = ending
-    const timer = setTimeout(() => {
-      api.templates.preview(request, { signal, maxRetries: 0 }).then(
-        ({ preview: data }) => signal.aborted || setState({ data, place }),
-        (error) =>
-          signal.aborted ||
-          setState((before) => ({
-            place,
-            error,
-            data: before.place === place ? before.data : undefined,
-          })),
-      )
-    }, TYPING_MS)
-    return () => {
-      clearTimeout(timer)
-      ending.abort()
-    }
+    return askLater(
+      TYPING_MS,
+      (signal) => api.templates.preview(request, { signal, maxRetries: 0 }),
+      ({ preview: data }) => setState({ data, place }),
+      (error) =>
+        setState((before) => ({
+          place,
+          error,
+          data: before.place === place ? before.data : undefined,
+        })),
+    )
   }, [key])
   return state.place === place ? state : {}
 }
