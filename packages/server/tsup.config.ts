@@ -4,7 +4,7 @@ import { packageBuild } from '../../scripts/tsup.ts'
 import { buildConsole, sizeLine } from './console/build.ts'
 
 /** Packages whose parts are in the build or in the scripts of the console, with their licences. */
-const COPIED = ['preact', '@preact/signals', 'uplot', 'zod']
+const COPIED = ['preact', '@preact/signals', 'zod']
 
 export default defineConfig(
   packageBuild({

@@ -3,13 +3,10 @@ import messages from './pages/messages/messages.tsx'
 import type { PageEntry, PageModule } from './shell/page.ts'
 import { t } from './shell/text.ts'
 
-// Each group of pages is one script, which is loaded with the first page of it.
-const sending = () => import('./pages/sending.ts')
-const audience = () => import('./pages/audience.ts')
-const building = () => import('./pages/building.ts')
-const workspace = () => import('./pages/workspace.ts')
-const tools = () => import('./pages/tools.ts')
+// One script each for what different browsers load: members, operators, and members in `svc dev`.
+const member = () => import('./pages/member.ts')
 const operator = () => import('./pages/operator.ts')
+const tools = () => import('./pages/tools.ts')
 
 /** A page of a group. */
 const of =
@@ -25,24 +22,24 @@ const of =
 export const PAGES: readonly PageEntry[] = [
   { path: '/', label: t('Home'), icon: 'home', needs: 'belong', page: home },
   { path: '/messages/:id?', label: t('Messages'), icon: 'messages', group: 'Messaging', needs: 'read', page: messages },
-  { path: '/compose', label: t('Compose'), icon: 'compose', group: 'Messaging', needs: 'send', page: of(sending, 'compose') },
-  { path: '/bulks/new', needs: 'send', page: of(sending, 'newBulk') },
-  { path: '/bulks/:id?', label: t('Bulks'), icon: 'bulks', group: 'Messaging', needs: 'read', page: of(sending, 'bulks') },
-  { path: '/broadcasts/new', needs: 'send', page: of(sending, 'newBroadcast') },
-  { path: '/broadcasts/:id?', label: t('Broadcasts'), icon: 'broadcasts', group: 'Messaging', needs: 'read', page: of(sending, 'broadcasts') },
-  { path: '/templates/:name?', label: t('Templates'), icon: 'templates', group: 'Messaging', needs: 'read', page: of(sending, 'templates') },
-  { path: '/webhooks/:id?/:delivery?', label: t('Webhooks'), icon: 'webhooks', group: 'Build', needs: 'read', page: of(building, 'webhooks') },
-  { path: '/keys', label: t('API keys'), icon: 'keys', group: 'Build', needs: 'read', page: of(building, 'keys') },
-  { path: '/domains/:id?', label: t('Sending domains'), icon: 'domains', group: 'Build', needs: 'read', page: of(building, 'domains') },
-  { path: '/received/:channel?/:address?', label: t('Received'), icon: 'received', group: 'Messaging', needs: 'read', page: of(audience, 'received') },
-  { path: '/verifications/:id?', label: t('One-time codes'), icon: 'codes', group: 'Messaging', needs: 'read', page: of(audience, 'verifications') },
-  { path: '/contacts/:id?', label: t('Contacts'), icon: 'contacts', group: 'Audience', needs: 'read', page: of(audience, 'contacts') },
-  { path: '/people/:id', needs: 'read', page: of(audience, 'person') },
-  { path: '/suppressions', label: t('Suppressions'), icon: 'suppressions', group: 'Audience', needs: 'read', page: of(audience, 'suppressions') },
-  { path: '/credits/:view?', label: t('Credits'), icon: 'credits', group: 'Workspace', needs: 'belong', page: of(workspace, 'credits') },
-  { path: '/team', label: t('Team'), icon: 'team', group: 'Workspace', needs: 'belong', page: of(workspace, 'team') },
-  { path: '/audit', label: t('Audit log'), icon: 'audit', group: 'Workspace', needs: 'administer', page: of(workspace, 'audit') },
-  { path: '/settings', label: t('Settings'), icon: 'settings', group: 'Workspace', needs: 'belong', page: of(workspace, 'settings') },
+  { path: '/compose', label: t('Compose'), icon: 'compose', group: 'Messaging', needs: 'send', page: of(member, 'compose') },
+  { path: '/bulks/new', needs: 'send', page: of(member, 'newBulk') },
+  { path: '/bulks/:id?', label: t('Bulks'), icon: 'bulks', group: 'Messaging', needs: 'read', page: of(member, 'bulks') },
+  { path: '/broadcasts/new', needs: 'send', page: of(member, 'newBroadcast') },
+  { path: '/broadcasts/:id?', label: t('Broadcasts'), icon: 'broadcasts', group: 'Messaging', needs: 'read', page: of(member, 'broadcasts') },
+  { path: '/templates/:name?', label: t('Templates'), icon: 'templates', group: 'Messaging', needs: 'read', page: of(member, 'templates') },
+  { path: '/webhooks/:id?/:delivery?', label: t('Webhooks'), icon: 'webhooks', group: 'Build', needs: 'read', page: of(member, 'webhooks') },
+  { path: '/keys', label: t('API keys'), icon: 'keys', group: 'Build', needs: 'read', page: of(member, 'keys') },
+  { path: '/domains/:id?', label: t('Sending domains'), icon: 'domains', group: 'Build', needs: 'read', page: of(member, 'domains') },
+  { path: '/received/:channel?/:address?', label: t('Received'), icon: 'received', group: 'Messaging', needs: 'read', page: of(member, 'received') },
+  { path: '/verifications/:id?', label: t('One-time codes'), icon: 'codes', group: 'Messaging', needs: 'read', page: of(member, 'verifications') },
+  { path: '/contacts/:id?', label: t('Contacts'), icon: 'contacts', group: 'Audience', needs: 'read', page: of(member, 'contacts') },
+  { path: '/people/:id', needs: 'read', page: of(member, 'person') },
+  { path: '/suppressions', label: t('Suppressions'), icon: 'suppressions', group: 'Audience', needs: 'read', page: of(member, 'suppressions') },
+  { path: '/credits/:view?', label: t('Credits'), icon: 'credits', group: 'Workspace', needs: 'belong', page: of(member, 'credits') },
+  { path: '/team', label: t('Team'), icon: 'team', group: 'Workspace', needs: 'belong', page: of(member, 'team') },
+  { path: '/audit', label: t('Audit log'), icon: 'audit', group: 'Workspace', needs: 'administer', page: of(member, 'audit') },
+  { path: '/settings', label: t('Settings'), icon: 'settings', group: 'Workspace', needs: 'belong', page: of(member, 'settings') },
   { path: '/tools', label: t('Quick start'), icon: 'tools', group: 'Tools', needs: 'read', dev: true, page: of(tools, 'firstSteps') },
   { path: '/tools/mails/:id?', label: t('Mails'), icon: 'mail', group: 'Tools', needs: 'read', dev: true, page: of(tools, 'mails') },
   { path: '/tools/phone/:number?', label: t('Phone'), icon: 'phone', group: 'Tools', needs: 'read', dev: true, page: of(tools, 'phone') },

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { fieldError } from '../shell/api.ts'
 import { t } from '../shell/text.ts'
 import { Button } from './button.tsx'
@@ -30,7 +30,8 @@ export function Dialog({
   onClose(): void
 }) {
   const element = useRef<HTMLDialogElement>(null)
-  useEffect(() => {
+  // Before the next key: what is typed at once belongs to the dialog.
+  useLayoutEffect(() => {
     const { current } = element
     const before = document.activeElement as HTMLElement | null
     current?.showModal()

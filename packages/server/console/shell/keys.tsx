@@ -1,6 +1,7 @@
-import type { ComponentType } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
-import { early, isApple, type Overlay, overlay } from './overlay.ts'
+import { useEffect } from 'preact/hooks'
+import { Palette } from '../pages/overlays/palette.tsx'
+import { Shortcuts } from '../pages/overlays/shortcuts.tsx'
+import { isApple, overlay } from './overlay.ts'
 import { sideStep } from './text.ts'
 
 /** Keys of fields and of the browser keep their meaning. */
@@ -38,17 +39,10 @@ function onKey(event: KeyboardEvent): void {
   if (key.toLowerCase() === 'k' && (isApple ? event.metaKey : event.ctrlKey)) {
     if (!isFree || event.shiftKey || event.altKey) return
     event.preventDefault()
-    early.text = ''
     overlay.value = 'palette'
     return
   }
   if (event.metaKey || event.ctrlKey || event.altKey) return
-  if (isFree && overlay.value === 'palette') {
-    // Its script is being loaded.
-    event.preventDefault()
-    if (key.length === 1) early.text += key
-    return
-  }
   if (isTyping(target)) return
   if (isFree && key === '?') {
     event.preventDefault()
@@ -63,22 +57,15 @@ function onKey(event: KeyboardEvent): void {
   }
 }
 
-/** The keys of all pages, and what they open. The layout has it once; the overlays are a script of their own. */
+const OVERLAYS = { palette: Palette, shortcuts: Shortcuts }
+
+/** The keys of all pages, and what they open. The layout has it once. */
 export function Keys() {
-  const [loaded, setLoaded] = useState<Record<Overlay, ComponentType<{ onClose(): void }>>>()
   useEffect(() => {
     addEventListener('keydown', onKey)
     return () => removeEventListener('keydown', onKey)
   }, [])
-  const shown = overlay.value
-  useEffect(() => {
-    if (shown === null || loaded) return
-    import('../pages/overlays.ts').then(setLoaded, () => {
-      // The next key tries again.
-      overlay.value = null
-    })
-  }, [shown])
-  const Shown = shown && loaded?.[shown]
+  const Shown = overlay.value && OVERLAYS[overlay.value]
   if (!Shown) return null
   return (
     <Shown

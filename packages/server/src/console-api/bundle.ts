@@ -15,7 +15,14 @@ export interface Bundle {
   /** All files, by name, with their sizes in bytes. Beside each is its compressed form, with `.br` behind the name. */
   files: Record<
     string,
-    { bytes: number; brotli_bytes: number; is_initial: boolean; is_language: boolean }
+    {
+      bytes: number
+      brotli_bytes: number
+      is_initial: boolean
+      /** Whether only the pages of operators need it. */
+      is_operators: boolean
+      is_language: boolean
+    }
   >
 }
 

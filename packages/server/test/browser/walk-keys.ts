@@ -42,7 +42,7 @@ export async function walkKeys(page: Page, { url, key }: Place): Promise<void> {
   await page.keyboard.press('/')
   await page.keyboard.type('j?k')
   strictEqual(await page.getByRole('combobox').first().inputValue(), 'j?k')
-  // The palette opens from a field too, with what was typed before its script was there.
+  // The palette opens from a field too, and before the next key.
   await page.goto(`${url}/console/compose`)
   await page.locator('input:focus').waitFor()
   await page.keyboard.press('Control+k')

@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core'
 import { type Place, pictures, signIn } from './console-page.ts'
 import { expectAccessible, expectToFit } from './page-checks.ts'
 
-const SCRIPT = /\/assets\/workspace-\w+\.js$/
+const SCRIPT = /\/assets\/member-\w+\.js$/
 
 /**
  * Pages are loaded before they are opened. A page whose script cannot be loaded says so, and works when it can. A service that was

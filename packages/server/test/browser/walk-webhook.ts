@@ -1,4 +1,4 @@
-import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict'
+import { deepStrictEqual, notStrictEqual, ok, strictEqual } from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -86,7 +86,10 @@ async function showHealth(
   await page.getByText('66.7% (4 of 6)').waitFor()
   const attempts = page.getByRole('img', { name: 'Attempts: 4 succeeded, 2 failed' })
   const times = page.getByRole('img', { name: /^Time to the answer: half within/ })
-  for (const chart of [attempts, times]) await chart.locator('canvas').waitFor()
+  await attempts.locator('polyline').first().waitFor()
+  // All answers are of one hour: a value without a neighbour is a point.
+  await times.locator('circle').first().waitFor()
+  await useChart(page)
   await page.getByText('As a table').click()
   await page.getByRole('table', { name: 'Health' }).locator('tbody tr').first().waitFor()
   const failures = page.getByRole('table', { name: 'Last failed answers' })
@@ -104,7 +107,7 @@ async function showHealth(
   await page.getByText('66.7% (4 of 6)').waitFor()
   const format = new Intl.DateTimeFormat('en-US', { dateStyle: 'medium', timeZone: 'UTC' })
   const today = format.format(new Date())
-  await page.locator('.u-legend', { hasText: today }).first().waitFor()
+  await page.locator('.chart p', { hasText: today }).first().waitFor()
   await page.getByText('As a table').click()
   await page.getByRole('table', { name: 'Health' }).locator('th, td', { hasText: today }).waitFor()
   await failures.locator('tbody a').first().click()
@@ -113,6 +116,26 @@ async function showHealth(
   await turnOff(page, place)
   deepStrictEqual(faults, [])
   await page.close()
+}
+
+/** The legend has the values at the pointer, else the newest; its buttons hide and show lines. */
+async function useChart(page: Page): Promise<void> {
+  const chart = page.locator('.chart').first()
+  const legend = chart.locator('p')
+  const newest = await legend.textContent()
+  await chart.getByRole('img').hover({ position: { x: 1, y: 9 } })
+  await legend.getByRole('button', { name: 'Succeeded: 0' }).waitFor()
+  notStrictEqual(await legend.textContent(), newest)
+  await legend.hover()
+  strictEqual(await legend.textContent(), newest)
+  const failed = legend.getByRole('button', { name: 'Failed: 2', pressed: true })
+  await failed.focus()
+  await page.keyboard.press('Enter')
+  await legend.getByRole('button', { pressed: false }).waitFor()
+  strictEqual(await chart.locator('polyline').count(), 1)
+  await page.keyboard.press('Enter')
+  await failed.waitFor()
+  strictEqual(await chart.locator('polyline').count(), 2)
 }
 
 /** The owner turns the mails off and on again. */

@@ -6,7 +6,7 @@ import { api } from '../../shell/api.ts'
 import { facts } from '../../shell/facts.ts'
 import { count } from '../../shell/format.ts'
 import { askLater } from '../../shell/load.ts'
-import { early, overlay } from '../../shell/overlay.ts'
+import { overlay } from '../../shell/overlay.ts'
 import type { PageEntry } from '../../shell/page.ts'
 import { go } from '../../shell/router.ts'
 import { chooseMode, may, mode, session } from '../../shell/session.ts'
@@ -111,7 +111,7 @@ async function searched(search: string, signal: AbortSignal): Promise<Entry[]> {
 
 /** Pages, actions, people, and what an id names, found by typing (⌘K). */
 export function Palette({ onClose }: { onClose(): void }) {
-  const [text, setText] = useState(early.text)
+  const [text, setText] = useState('')
   const [found, setFound] = useState<{ search: string; entries: Entry[] }>()
   const search = text.trim().slice(0, TEXT_MAX)
   useEffect(() => {

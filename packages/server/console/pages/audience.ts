@@ -1,5 +1,0 @@
-export { default as contacts } from './contacts/contacts.tsx'
-export { default as person } from './contacts/person.tsx'
-export { default as received } from './received/received.tsx'
-export { default as suppressions } from './suppressions/suppressions.tsx'
-export { default as verifications } from './verifications/verifications.tsx'

@@ -1,6 +1,0 @@
-export { default as broadcasts } from './broadcasts/broadcasts.tsx'
-export { default as newBroadcast } from './broadcasts/new-broadcast.tsx'
-export { default as bulks } from './bulks/bulks.tsx'
-export { default as newBulk } from './bulks/new-bulk.tsx'
-export { default as compose } from './compose/compose.tsx'
-export { default as templates } from './templates/templates.tsx'
