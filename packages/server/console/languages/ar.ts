@@ -538,7 +538,7 @@ export default {
     'الحساب مجمّد: لا يمكن إنفاق أي رصيد. اسأل المشغّل.',
   Balance: 'الرصيد الحالي',
   '{credits_held} are reserved for calls': 'محجوز للمكالمات: {credits_held}',
-  'Debits today (UTC)': 'عمليات الخصم اليوم (UTC)',
+  'Spent today (UTC)': 'المنفَق اليوم (UTC)',
   'No daily limit.': 'لا حد يومي.',
   'At most {daily_limit} a day.': 'الحد الأقصى {daily_limit} في اليوم.',
   'Low balance': 'رصيد منخفض',
@@ -1556,7 +1556,6 @@ export default {
     'تظهر هنا رسائل هذا الاختيار وعمليات رد الرصيد والشراء.',
   'The newest changes are not counted yet: this is the state of {counted_until}.':
     'لم تُحتسب أحدث التغييرات بعد: هذه هي الحالة في {counted_until}.',
-  'Spent on messages': 'أُنفق على الرسائل',
   'Credits by day (UTC)': 'الرصيد حسب اليوم (UTC)',
   'Credits: {spent} spent, {refunded} refunded': 'الرصيد: أُنفق {spent}، ورُدّ {refunded}',
   'By day': 'حسب اليوم',
@@ -1657,7 +1656,7 @@ export default {
   'Paused.': 'متوقفة مؤقتًا.',
   '{time}, on the clock of each recipient': '{time}، بالتوقيت المحلي لكل مستلم',
   'Not sendable: {reason}': 'لا يمكن الإرسال: {reason}',
-  'Refunds do not lower them.': 'لا تخفّضها المبالغ المردودة.',
+  'Refunds are not subtracted.': 'لا تُطرح منه المبالغ المردودة.',
   'The {number} most frequent.': 'الأسباب الأكثر تكرارًا ({number}).',
   'Messages: {accepted} accepted, {delivered} delivered, {failed} failed':
     'الرسائل: {accepted} مقبولة، {delivered} مسلَّمة، {failed} فاشلة',

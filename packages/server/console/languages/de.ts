@@ -487,7 +487,7 @@ export default {
     'Das Konto ist eingefroren: Es können keine Credits ausgegeben werden. Wenden Sie sich an den Betreiber.',
   Balance: 'Guthaben',
   '{credits_held} are reserved for calls': '{credits_held} für Anrufe reserviert',
-  'Debits today (UTC)': 'Abbuchungen heute (UTC)',
+  'Spent today (UTC)': 'Heute ausgegeben (UTC)',
   'No daily limit.': 'Kein Tageslimit.',
   'At most {daily_limit} a day.': 'Höchstens {daily_limit} pro Tag.',
   'Low balance': 'Niedriges Guthaben',
@@ -1431,7 +1431,6 @@ export default {
     'Nachrichten, Erstattungen und Käufe dieser Auswahl erscheinen hier.',
   'The newest changes are not counted yet: this is the state of {counted_until}.':
     'Die neuesten Änderungen sind noch nicht gezählt: dies ist der Stand von {counted_until}.',
-  'Spent on messages': 'Für Nachrichten ausgegeben',
   'Credits by day (UTC)': 'Credits nach Tag (UTC)',
   'Credits: {spent} spent, {refunded} refunded':
     'Credits: {spent} ausgegeben, {refunded} erstattet',
@@ -1519,7 +1518,7 @@ export default {
   'Paused.': 'Pausiert.',
   '{time}, on the clock of each recipient': '{time}, Ortszeit jedes Empfängers',
   'Not sendable: {reason}': 'Kann nicht gesendet werden: {reason}',
-  'Refunds do not lower them.': 'Erstattungen verringern sie nicht.',
+  'Refunds are not subtracted.': 'Erstattungen sind nicht abgezogen.',
   'The {number} most frequent.': 'Die {number} häufigsten.',
   'Messages: {accepted} accepted, {delivered} delivered, {failed} failed':
     'Nachrichten: {accepted} angenommen, {delivered} zugestellt, {failed} fehlgeschlagen',

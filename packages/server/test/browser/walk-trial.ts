@@ -207,7 +207,7 @@ const AS_MEMBER: readonly Task[] = [
       await link('Where credits went')
       await see('mango-week', main)
       await see('At this pace', main)
-      await see(spent ?? '–', cardOf('Spent on messages'))
+      await see(spent ?? '–', cardOf('Spent'))
     },
   ],
 ]

@@ -170,12 +170,12 @@ function Balance() {
                 )}
               </div>
               <div class="card">
-                <h2>{t('Debits today (UTC)')}</h2>
+                <h2>{t('Spent today (UTC)')}</h2>
                 <p class="figure">
                   {spending.data ? <Money credits={spending.data.spent_today} /> : '…'}
                 </p>
                 <small>
-                  {t('Refunds do not lower them.')}{' '}
+                  {t('Refunds are not subtracted.')}{' '}
                   {spending.data?.daily_limit == null
                     ? t('No daily limit.')
                     : t('At most {daily_limit} a day.', {

@@ -156,7 +156,7 @@ function Answer({ found }: { found: Spending }) {
         </p>
       )}
       <section class="cards">
-        <Card name={t('Spent on messages')} value={spent} />
+        <Card name={t('Spent')} value={spent} />
         <Card name={t('Refunded')} value={refunded} />
         <Card name={t('Other changes')} value={other} signed />
         <Lasts of={found.forecast} />

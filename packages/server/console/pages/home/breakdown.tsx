@@ -93,7 +93,7 @@ export function Breakdowns({ of, unit }: { of: Breakdown; unit: string }) {
               unit,
             ),
             {
-              name: t('Spent'),
+              name: t('Net'),
               kind: 'number',
               value: ({ credits }) => <Money credits={credits} />,
             },
