@@ -52,6 +52,10 @@ function read(file: ts.SourceFile, { keys, bare, names }: Found): void {
         if (ts.isStringLiteralLike(first)) keys.set(first.text, '')
         else bare.push(`${at(node)} needs a text`)
       }
+      if (/\.replace(All)?$/.test(name) && second && ts.isStringLiteralLike(second)) {
+        // A part of the pattern with its letters is no word.
+        if (isWords(second.text.replaceAll(/\$\d\S*/g, ''))) bare.push(at(node))
+      }
       if (name === 'plural' && second && third && ts.isStringLiteralLike(second)) {
         if (ts.isStringLiteralLike(third)) keys.set(third.text, second.text)
       }

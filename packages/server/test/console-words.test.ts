@@ -1,7 +1,11 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { missingText } from '../../core/src/contract/endpoints/issue-text.ts'
+import { PHONE_TEXT } from '../../core/src/contract/fields/fields.ts'
+import { readRecipient } from '../../core/src/rules/recipients.ts'
+import { readPhone } from '../../core/src/tables/phone-numbers.ts'
 import { utcDay } from '../console/shell/format.ts'
 import { workspaceZone } from '../console/shell/time-zone.ts'
-import { actorName } from '../console/shell/words.ts'
+import { actorName, inWords } from '../console/shell/words.ts'
 
 afterEach(() => {
   vi.unstubAllGlobals()
@@ -20,6 +24,54 @@ describe('the name of an actor', () => {
     ['the command line', 'operator', null, null, 'operator'],
   ])('is shown for %s', (_, kind, id, name, expected) => {
     expect(actorName({ kind, id, name })).toBe(expected)
+  })
+})
+
+describe('an error of the API', () => {
+  const faultOf = (text: string) => readPhone(text).fault ?? ''
+  const refusal = () => {
+    try {
+      return readRecipient('12').address
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+
+  it.each([
+    [missingText('content.text'), 'Fill in: text'],
+    [missingText('phone or email'), 'Fill in: phone or email'],
+    [PHONE_TEXT, 'The phone number must have + and the country code, digits only'],
+    [faultOf('asha'), '"asha" is not a phone number'],
+    [
+      faultOf('0151 1234567'),
+      '"0151 1234567" has no country code: set the country, or write the number with + and its country code',
+    ],
+    [
+      faultOf('2.54711E+11'),
+      '"2.54711E+11" is in scientific notation, without its last digits: format the column as text in the spreadsheet, and export the file again',
+    ],
+    [
+      faultOf('+254711000001 / +254711000002'),
+      '"+254711000001 / +254711000002" has another number or an extension: remove it',
+    ],
+    [
+      refusal(),
+      'Write a phone number with + and its country code, such as +14155552671, or an e-mail address',
+    ],
+    [
+      'Request body must be valid CSV: Line 2 is too long',
+      'The file cannot be read: Line 2 is too long',
+    ],
+    ['url must be a URL', 'url must be a URL'],
+  ])('%j is shown in words', (error, words) => {
+    expect(inWords(error)).toBe(words)
+  })
+
+  it('is in the language of the person', async () => {
+    vi.stubGlobal('localStorage', { getItem: (name: string) => name === 'svc.language' && 'de' })
+    vi.resetModules()
+    const { inWords } = await import('../console/shell/words.ts')
+    expect(inWords(faultOf('asha'))).toBe('"asha" ist keine Telefonnummer')
   })
 })
 

@@ -1687,6 +1687,18 @@ export default {
   'You can no longer sign in with it.': 'لن يمكنك تسجيل الدخول به بعد الآن.',
   'The service cannot be reached. Check the connection, then try again.':
     'تعذّر الوصول إلى الخدمة. تحقق من الاتصال، ثم أعد المحاولة.',
+  '{number} is not a phone number': '{number} ليس رقم هاتف',
+  '{number} has no country code: set the country, or write the number with + and its country code':
+    'لا يحتوي {number} على رمز الدولة: حدّد الدولة، أو اكتب الرقم مع + ورمز الدولة',
+  'The phone number must have + and the country code, digits only':
+    'يجب أن يبدأ رقم الهاتف بعلامة + ورمز الدولة، وأن يتكوّن من أرقام فقط',
+  '{number} is in scientific notation, without its last digits: format the column as text in the spreadsheet, and export the file again':
+    '{number} مكتوب بالصيغة العلمية وينقصه آخر أرقامه: نسّق العمود كنص في جدول البيانات، ثم صدّر الملف مرة أخرى',
+  '{number} has another number or an extension: remove it':
+    '{number} يتضمّن رقمًا آخر أو تحويلة: احذفها',
+  'Write a phone number with + and its country code, such as {number}, or an e-mail address':
+    'اكتب رقم هاتف مع + ورمز دولته، مثل {number}، أو عنوان بريد إلكتروني',
+  'The file cannot be read: {reason}': 'تعذّرت قراءة الملف: {reason}',
   'Fill in: {names}': 'يُرجى تعبئة: {names}',
   'Fill in this field.': 'املأ هذا الحقل.',
   'The service cannot be reached.': 'تعذّر الوصول إلى الخدمة.',

@@ -1549,6 +1549,18 @@ export default {
   'You can no longer sign in with it.': 'Sie können sich damit nicht mehr anmelden.',
   'The service cannot be reached. Check the connection, then try again.':
     'Der Dienst ist nicht erreichbar. Prüfen Sie die Verbindung und versuchen Sie es erneut.',
+  '{number} is not a phone number': '{number} ist keine Telefonnummer',
+  '{number} has no country code: set the country, or write the number with + and its country code':
+    '{number} hat keine Ländervorwahl: Geben Sie das Land an, oder schreiben Sie die Nummer mit + und ihrer Ländervorwahl',
+  'The phone number must have + and the country code, digits only':
+    'Die Telefonnummer muss aus + und der Ländervorwahl und sonst nur aus Ziffern bestehen',
+  '{number} is in scientific notation, without its last digits: format the column as text in the spreadsheet, and export the file again':
+    '{number} ist in wissenschaftlicher Schreibweise, ohne die letzten Ziffern: Formatieren Sie die Spalte in der Tabelle als Text, und exportieren Sie die Datei erneut',
+  '{number} has another number or an extension: remove it':
+    '{number} enthält eine weitere Nummer oder eine Durchwahl: Entfernen Sie sie',
+  'Write a phone number with + and its country code, such as {number}, or an e-mail address':
+    'Schreiben Sie eine Telefonnummer mit + und ihrer Ländervorwahl, etwa {number}, oder eine E-Mail-Adresse',
+  'The file cannot be read: {reason}': 'Die Datei kann nicht gelesen werden: {reason}',
   'Fill in: {names}': 'Bitte ausfüllen: {names}',
   'Fill in this field.': 'Füllen Sie dieses Feld aus.',
   'The service cannot be reached.': 'Der Dienst ist nicht erreichbar.',

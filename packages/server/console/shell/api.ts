@@ -2,6 +2,7 @@ import { type Fetch, Svc, SvcError } from '@svc/client'
 import { base } from './facts.ts'
 import { choiceHeaders, chosenWorkspace, loadSession } from './session.ts'
 import { t } from './text.ts'
+import { inWords } from './words.ts'
 
 /** The browser sends the cookie; the credentials that the client writes are removed. */
 const send: Fetch = async (url, { headers, ...init }) => {
@@ -31,18 +32,6 @@ export function errorText(error: unknown): string {
     return t('The service cannot be reached. Check the connection, then try again.')
   }
   return inWords(error instanceof Error ? error.message : String(error))
-}
-
-/** A text of the API for people who do not know E.164 and the names of fields, and who chose a file. */
-export function inWords(text: string): string {
-  return text
-    .replace(/^Missing required field: (.+)/, (_, names: string) =>
-      t('Fill in: {names}', { names: names.replace(/[\w.]*\./g, '').replaceAll('_', ' ') }),
-    )
-    .replace('be in E.164 format', 'have + and the country code, digits only')
-    .replace(' in E.164 format', ' with + and its country code')
-    .replace('Request body must be valid CSV', 'The file cannot be read')
-    .replace('set default_country', 'set the country')
 }
 
 interface Detailed {

@@ -111,6 +111,65 @@ export function wordOf(word: string): string {
   return Object.hasOwn(WORDS, word) ? `${WORDS[word]}` : word.replaceAll('_', ' ')
 }
 
+/** Errors of the API about what people wrote, in words without E.164 and the names of fields. */
+const ERRORS: readonly [RegExp, (value: string) => string][] = [
+  [
+    /^Missing required field: (.+)/,
+    (names) =>
+      t('Fill in: {names}', { names: names.replace(/[\w.]*\./g, '').replaceAll('_', ' ') }),
+  ],
+  [
+    /Phone number must be in E\.164 format: (".*") is not a phone number/,
+    (number) => t('{number} is not a phone number', { number }),
+  ],
+  [
+    /Phone number must be in E\.164 format: (".*") has no country code; .*/,
+    (number) =>
+      t(
+        '{number} has no country code: set the country, or write the number with + and its country code',
+        { number },
+      ),
+  ],
+  [
+    /Phone number must be in E\.164 format/,
+    () => t('The phone number must have + and the country code, digits only'),
+  ],
+  [
+    /Phone number (".*") is in scientific notation.*/,
+    (number) =>
+      t(
+        '{number} is in scientific notation, without its last digits: format the column as text in the spreadsheet, and export the file again',
+        { number },
+      ),
+  ],
+  [
+    /Phone number (".*") has another number or an extension: remove it/,
+    (number) => t('{number} has another number or an extension: remove it', { number }),
+  ],
+  [
+    /The address must be a phone number in E\.164 format, such as (\S+), or an e-mail address/,
+    (number) =>
+      t(
+        'Write a phone number with + and its country code, such as {number}, or an e-mail address',
+        {
+          number,
+        },
+      ),
+  ],
+  [
+    /Request body must be valid CSV: (.+)/,
+    (reason) => t('The file cannot be read: {reason}', { reason }),
+  ],
+]
+
+/** An error of the API in words for people; the error itself if there are none for it. */
+export function inWords(error: string): string {
+  return ERRORS.reduce(
+    (text, [known, wordsOf]) => text.replace(known, (_, value) => wordsOf(value)),
+    error,
+  )
+}
+
 /** The name of an actor of the audit log, with the kind of an actor that is no person. */
 export function actorName({ kind, id, name }: OperatorAuditEntry['actor']): string {
   if (kind === 'api_key') return t('API key {name}', { name: name ?? id })

@@ -16,7 +16,7 @@ import {
   Time,
   toast,
 } from '../../parts/index.ts'
-import { api, inWords } from '../../shell/api.ts'
+import { api } from '../../shell/api.ts'
 import { count, credits, exactTime, number } from '../../shell/format.ts'
 import { useLiveReload } from '../../shell/live.ts'
 import { useLoad } from '../../shell/load.ts'
@@ -24,7 +24,7 @@ import { ownApi } from '../../shell/own-api.ts'
 import { go, hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 import { rich, t } from '../../shell/text.ts'
-import { wordOf } from '../../shell/words.ts'
+import { inWords, wordOf } from '../../shell/words.ts'
 import { channelName } from '../messages/channels.ts'
 import { Content } from '../messages/content.tsx'
 import { Stopped } from '../messages/stopped.tsx'

@@ -17,7 +17,7 @@ import {
   TextInput,
   toast,
 } from '../../parts/index.ts'
-import { api, dataKey, fieldError, inWords } from '../../shell/api.ts'
+import { api, dataKey, fieldError } from '../../shell/api.ts'
 import { facts } from '../../shell/facts.ts'
 import { count, credits, number, tableWords } from '../../shell/format.ts'
 import { askLater, useLoad } from '../../shell/load.ts'
@@ -25,7 +25,7 @@ import { ownApi } from '../../shell/own-api.ts'
 import { filtersOf, go, isReturn, query, setQuery } from '../../shell/router.ts'
 import { session } from '../../shell/session.ts'
 import { rich, t } from '../../shell/text.ts'
-import { wordOf } from '../../shell/words.ts'
+import { inWords, wordOf } from '../../shell/words.ts'
 import { ChannelTabs, ContentFields, MoreFields } from '../compose/content-fields.tsx'
 import { type Draft, draftFrom, EMPTY, isComplete, sharedOf } from '../compose/draft.ts'
 import { EstimateCard, useEstimate } from '../compose/estimate.tsx'

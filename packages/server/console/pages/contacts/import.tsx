@@ -5,10 +5,11 @@ import { csvText } from '../../parts/csv.ts'
 import { download } from '../../parts/download.ts'
 
 import { Button, Drawer, ErrorBox, Facts, Field, Table, TextInput } from '../../parts/index.ts'
-import { fieldError, inWords } from '../../shell/api.ts'
+import { fieldError } from '../../shell/api.ts'
 import { count, number, tableWords } from '../../shell/format.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { rich, t } from '../../shell/text.ts'
+import { inWords } from '../../shell/words.ts'
 
 /** Below the limits of a request: 10,000 contacts and 4 MiB. */
 const ROWS_PER_REQUEST = 1_000
