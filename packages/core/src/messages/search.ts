@@ -109,6 +109,7 @@ async function findMessages(
   const isBehindMany =
     own.status === 'failed_only' &&
     bulk_id === undefined &&
+    addresses === undefined &&
     (await read.messages.count(workspace_id, {
       ...{ channel, livemode, from: startDate, until: endDate, status: 'canceled' },
     })) > passed

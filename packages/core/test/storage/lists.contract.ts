@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { createContacts } from '../../src/contacts/contacts.ts'
 import { units } from '../../src/contract/fields/units.ts'
+import { QUOTAS } from '../../src/contract/limits.ts'
 import {
   ExportBound,
   exportMessages,
@@ -260,7 +262,7 @@ function messageLists(bench: Bench): void {
     }
   })
 
-  it('finds every filter without a text in as many steps, and canceled messages by their error', async () => {
+  it('finds every filter without a text in as many steps, those of a contact at once, and canceled messages by their error', async () => {
     const workspace_id = await bench.workspace()
     const all = await manyMessages(workspace_id)
     const [queued] = await bench.storage.read.messages.list(
@@ -287,6 +289,13 @@ function messageLists(bench: Bench): void {
     const query = { limit: 2, status: 'failed_only' } as const
     const bounded = await searchMessages(parts, workspace_id, query, bounds)
     expect(bounded.total).toBeNull()
+    const contacts = createContacts({ ...parts, quotas: QUOTAS })
+    const { id: contact_id } = await contacts.create(workspace_id, { phone: '+255700000003' })
+    const ofContact = { limit: 10, status: 'failed_only', contact_id } as const
+    const person = await searchMessages(parts, workspace_id, ofContact, bounds)
+    const theirs = all.filter(({ id, recipient }) => failed.includes(id) && recipient.endsWith('3'))
+    expect(person.messages.map(({ id }) => id)).toEqual(theirs.map(({ id }) => id).reverse())
+    expect(person.searched_until).toBeNull()
     const none = await search({ sender: 'Other' })
     expect(none).toMatchObject({ messages: [], next_after: all.at(-6)?.id })
     expect(none.searched_until).toEqual(all.at(-6)?.created_at)
