@@ -315,7 +315,7 @@ function described({
         `${t('{channel} is paused by its provider or the operator.', {
           channel: channelName(name ?? ''),
         })} ${t('Messages are accepted and paid for, and wait until the pause ends.')}`,
-        '/messages?status=queued',
+        `/messages?status=queued&channel=${name}`,
       ]
   }
 }

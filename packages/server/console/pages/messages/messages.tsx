@@ -150,7 +150,7 @@ function datesOf({ period, from, to }: ReturnType<typeof useFilter>) {
   if (period !== 'dates') {
     const hours = Number(period)
     // The periods of Home begin with a whole hour or day (UTC): its numbers are those of this list.
-    const step_ms = hours > 48 ? 24 * HOUR_MS : hours === 48 ? HOUR_MS : 1
+    const step_ms = hours === 720 ? 24 * HOUR_MS : hours === 48 ? HOUR_MS : 1
     const begin_ms = Math.floor(Date.now() / step_ms + 1) * step_ms - hours * HOUR_MS
     return hours > 0 ? { startDate: new Date(begin_ms).toISOString() } : {}
   }

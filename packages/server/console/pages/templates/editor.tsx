@@ -136,7 +136,7 @@ export function Editor({
     setError(undefined)
     try {
       const now = (await api.templates.get(place)).template
-      if (!isSame(editedOf(now), base)) take(now)
+      take(now)
       setPublishing(true)
     } catch (failure) {
       fail(failure)
