@@ -53,17 +53,20 @@ export interface PostgresServer {
 export async function startPostgres({
   settings = {},
   primary,
+  is_other_cluster = false,
 }: {
   settings?: Record<string, string>
   /** Makes the server a standby of this one. */
   primary?: PostgresServer
+  /** Creates a cluster with an identifier of its own, in place of a copy of the run's installation. */
+  is_other_cluster?: boolean
 } = {}): Promise<PostgresServer> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-postgres-'))
   try {
     const owner = ownerOf(folder)
     const programs = programsFor(owner, folder)
     const data = join(folder, 'data')
-    const source = process.env[NEW_DATA]
+    const source = is_other_cluster ? undefined : process.env[NEW_DATA]
     const [program, ...argv] = source
       ? ['cp', '-a', source, data]
       : [programs.initdb, ...INIT, '-D', data]

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { connect } from '../../src/storage/postgres/engine/connection.ts'
+import { type Connections, connect } from '../../src/storage/postgres/engine/connection.ts'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { testRuntime } from '../fixtures.ts'
 import { connectTo } from '../postgres-client.ts'
@@ -122,35 +122,114 @@ it('listens at the server that takes writes, and refuses a URL of standbys only'
   )
 }, 60_000)
 
-it('never goes back to a primary that was replaced, and cuts its connections to it', async () => {
-  const options = { log: testRuntime('failover').log, answer_max_ms: ANSWER_MAX_MS }
-  const { hot, connect: listen, end } = await connect(bothUrls(), options)
-  const old = await hot.connect()
-  await primary.pause()
+/** Lends a connection for a moment; returns whether there was one. */
+async function opens({ hot }: Pick<Connections, 'hot'>): Promise<boolean> {
+  const client = await hot.connect().catch(() => null)
+  client?.release()
+  return client !== null
+}
+
+describe('a primary that was replaced, and does not know it', () => {
+  it.each([
+    ['one URL', false],
+    ['a direct URL', true],
+  ])(
+    'is never gone back to, and its connections are cut, with %s',
+    async (_, isDirect) => {
+      const options = { log: testRuntime('failover').log, answer_max_ms: ANSWER_MAX_MS }
+      const connections = await connect(bothUrls(), {
+        ...options,
+        ...(isDirect && { direct_url: bothUrls() }),
+      })
+      const { hot, lone, connect: listen, end } = connections
+      const old = await hot.connect()
+      const oldLone = await lone.connect()
+      await primary.pause()
+      await promote()
+      const cut = [old, oldLone].map(
+        (client) => new Promise<void>((resolve) => client.once('end', resolve)),
+      )
+      await expect.poll(() => opens(connections), patient).toBe(true)
+      await primary.resume()
+      await Promise.all(cut)
+      old.release(true)
+      oldLone.release(true)
+      // The old primary now takes writes, and the new one is away.
+      await standby.kill()
+      await expect.poll(() => opens(connections), patient).toBe(false)
+      for (let n = 0; n < 4; n++) {
+        expect(await opens(connections)).toBe(false)
+        await expect(lone.connect()).rejects.toThrow()
+        await expect(listen?.()).rejects.toThrow()
+      }
+      await standby.start()
+      await expect.poll(() => opens(connections), patient).toBe(true)
+      const listening = async () => {
+        const client = await listen?.()
+        const result = await client?.query('select pg_is_in_recovery() as is_standby')
+        await client?.end()
+        return result?.rows
+      }
+      await expect
+        .poll(() => listening().catch(() => null), patient)
+        .toEqual([{ is_standby: false }])
+      await end()
+    },
+    60_000,
+  )
+
+  it('is left when its commits wait for the standby that replaced it', async () => {
+    const id = await bench.workspace(1_000_000)
+    const { sent, done, stop } = sendAlways(id, 4)
+    await expect.poll(done, patient).toBeGreaterThan(10)
+    await promote()
+    const before = sent.length
+    try {
+      await expect.poll(() => done(before), { timeout: 30_000 }).toBeGreaterThan(10)
+    } finally {
+      await stop()
+    }
+    await primary.kill()
+    await expectNothingLost(
+      id,
+      sent.filter(({ outcome }) => outcome === 'done'),
+    )
+  }, 90_000)
+})
+
+it('uses a server that does not report its timeline', async () => {
+  const owner = await connectTo(primary.url)
+  await owner.query('create role app login')
+  await owner.query('revoke execute on function pg_walfile_name(pg_lsn) from public')
+  await owner.end()
+  const url = bothUrls().replace('//svc@', '//app@')
+  const connections = await connect(url, { log: testRuntime('failover').log })
+  expect(await opens(connections)).toBe(true)
+  await (await connections.connect?.())?.end()
+  await connections.end()
+}, 60_000)
+
+it('goes on at another cluster, as after a restore, and not back to the one before', async () => {
   await promote()
-  const cut = new Promise<void>((resolve) => old.once('end', resolve))
-  const open = async () => {
-    const client = await hot.connect().catch(() => null)
-    client?.release()
-    return client !== null
+  const restored = await startPostgres({ is_other_cluster: true })
+  try {
+    // The timeline of the restored one is earlier.
+    const url = standby.url.replace('@', `@${encodeURIComponent(restored.folder)},`)
+    await restored.kill()
+    const options = { log: testRuntime('failover').log, answer_max_ms: ANSWER_MAX_MS }
+    const connections = await connect(url, options)
+    await standby.kill()
+    await expect.poll(() => opens(connections), patient).toBe(false)
+    await restored.start()
+    await expect.poll(() => opens(connections), patient).toBe(true)
+    await standby.start()
+    await restored.kill()
+    await expect.poll(() => opens(connections), patient).toBe(false)
+    for (let n = 0; n < 4; n++) expect(await opens(connections)).toBe(false)
+    await restored.start()
+    await expect.poll(() => opens(connections), patient).toBe(true)
+    await connections.end()
+  } finally {
+    await restored.stop()
   }
-  await expect.poll(open, patient).toBe(true)
-  await primary.resume()
-  await cut
-  old.release(true)
-  // The old primary now takes writes, and the new one is away.
-  await standby.kill()
-  await expect.poll(open, patient).toBe(false)
-  for (let n = 0; n < 4; n++) {
-    expect(await open()).toBe(false)
-    await expect(listen?.()).rejects.toThrow()
-  }
-  await standby.start()
-  await expect.poll(open, patient).toBe(true)
-  const client = await listen?.()
-  expect((await client?.query('select pg_is_in_recovery() as is_standby'))?.rows).toEqual([
-    { is_standby: false },
-  ])
-  await client?.end()
-  await end()
 }, 60_000)

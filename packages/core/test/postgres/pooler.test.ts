@@ -6,7 +6,7 @@ import { exportArchive } from '../../src/maintenance/archive/export-archive.ts'
 import { migrationStatus } from '../../src/maintenance/archive/open.ts'
 import { verifyLedger } from '../../src/maintenance/ledger/verify-ledger.ts'
 import { alone, connect } from '../../src/storage/postgres/engine/connection.ts'
-import { transact } from '../../src/storage/postgres/engine/transaction.ts'
+import { eachAlone, transact } from '../../src/storage/postgres/engine/transaction.ts'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { testRuntime } from '../fixtures.ts'
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'
@@ -90,6 +90,23 @@ describe.skipIf(!hasPooler)('behind PgBouncer', () => {
     await expect(connect(url, { log, direct_url: other.url })).rejects.toThrow(
       /database_direct_url must lead to the database of database_url/,
     )
+  })
+
+  it('a server that does not report its timeline is used', async () => {
+    const owner = await database.connect()
+    await owner.query('create role pooled_app login')
+    ends.push(() => owner.query('drop role pooled_app'))
+    await owner.query('revoke execute on function pg_walfile_name(pg_lsn) from public')
+    const url = new URL(database.url)
+    url.username = 'pooled_app'
+    const { url: pooled, stop } = await startPooler(url.href, 'transaction')
+    ends.push(stop)
+    const { hot, cold } = await connected(pooled.replace(/@([^/]*)/, '@$1,$1'))
+    for (const pool of [hot, cold]) {
+      expect(pool.begin).toBeDefined()
+      const run = (text: string) => transact(pool, eachAlone, (run) => run(text))
+      expect((await run('select current_user as name')).rows).toEqual([{ name: 'pooled_app' }])
+    }
   })
 
   it('a move is refused without a session, because its lock would not hold', async () => {

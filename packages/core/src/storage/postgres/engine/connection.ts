@@ -9,7 +9,7 @@ import { migrationsOf } from '../../migrations.ts'
 import { parsers } from './database.ts'
 import { textOf, withoutPassword } from './failure.ts'
 import type { ReplicaPlace } from './replicas.ts'
-import { eachAlone, onUnreplicated, type Pool, transact } from './transaction.ts'
+import { eachAlone, onDoubt, type Pool, transact } from './transaction.ts'
 
 /** The oldest tested server version. Older versions get no fixes. */
 const VERSION_MIN = 15
@@ -76,9 +76,21 @@ const HOT_SESSION = {
 /** Whether this session may write. */
 export const IS_WRITABLE = `select not pg_is_in_recovery() and current_setting('transaction_read_only') = 'off' as is_writable`
 
-/** The timeline, in hexadecimal digits of the same number: each promotion begins a later one. */
-const TIMELINE =
-  'case when not pg_is_in_recovery() then left(pg_walfile_name(pg_current_wal_lsn()), 8) end as timeline'
+/** The cluster of a primary, and its timeline in hexadecimal digits of the same number: each promotion begins a later one. */
+const HISTORY = `select s.system_identifier::text as cluster, left(pg_walfile_name(pg_current_wal_lsn()), 8) as timeline
+  from pg_control_system() s`
+
+/**
+ * The errors of a server that does not report its timeline, such as Aurora: feature_not_supported, object_not_in_prerequisite_state,
+ * insufficient_privilege, undefined_function.
+ */
+const NOT_REPORTED = new Set(['0A000', '55000', '42501', '42883'])
+
+/** The history that a primary continues. */
+interface History {
+  cluster: string
+  timeline: string
+}
 
 /** The connections of one process to the server. */
 export interface Connections {
@@ -120,6 +132,8 @@ export async function connect(
   const shared = readUrl(url)
   const direct = direct_url === undefined ? shared : readUrl(direct_url, 'database_direct_url')
   const replicaPlaces = replica_urls.map((each) => readUrl(each, 'database_replica_urls'))
+  // Both URLs lead to one primary, so a promotion that is seen through one counts for the other.
+  const admit = [shared, direct].some(({ servers }) => servers > 1) ? admission() : null
   const sockets = keepSockets()
   const patient = { stream: sockets.open, connectionTimeoutMillis: answer_max_ms / 2 }
   // This timeout cuts the connection, because the responses to later statements could not be distinguished.
@@ -159,13 +173,13 @@ export async function connect(
       Client: at.Client,
       onConnect: async (client) => {
         try {
-          await (begin ? assertReady(client, begin, at) : prepareSession(client, session, at))
+          await (begin ? assertReady(client, begin, admit) : prepareSession(client, session, admit))
         } catch (error) {
           at.leave(client)
           throw error
         }
         // The other server may be the primary now.
-        onUnreplicated(client, () => at.leave(client))
+        onDoubt(client, () => at.leave(client))
       },
     })
       .on('error', (error) => log.warn({ reason: textOf(error) }, 'a database connection was lost'))
@@ -188,10 +202,10 @@ export async function connect(
   }
   const listener = async () => {
     const client = await open(direct)
-    if (direct.servers === 1) return client
+    if (!admit) return client
     // A standby has no notifications.
     try {
-      await assertWritable(client, direct)
+      await assertWritable(client, admit)
       return client
     } catch (error) {
       direct.leave(client)
@@ -253,11 +267,6 @@ interface Place {
   servers: number
   /** Makes the next server the one that is tried, if the client is at the one that is tried now. */
   leave(client: pg.ClientBase): void
-  /**
-   * Whether the timeline is the latest of all that were seen at the servers of the URL. The first client of a later one cuts the
-   * connections to the primaries before.
-   */
-  admit(client: pg.ClientBase, timeline: string): boolean
   /** The hosts with their ports. */
   name: string
   address: string
@@ -310,9 +319,9 @@ function readUrl(url: string, option = 'database_url'): Place {
  */
 function rotation(
   configs: readonly pg.ClientConfig[],
-): Pick<Place, 'Client' | 'servers' | 'leave' | 'admit'> {
+): Pick<Place, 'Client' | 'servers' | 'leave'> {
   const servers = configs.length
-  if (servers === 1) return { Client: pg.Client, servers, leave: () => {}, admit: () => true }
+  if (servers === 1) return { Client: pg.Client, servers, leave: () => {} }
   let current = 0
   const places = new WeakMap<pg.ClientBase, number>()
   function leave(client: pg.ClientBase): void {
@@ -336,18 +345,35 @@ function rotation(
       return undefined
     }
   }
-  let latest = ''
-  const timelines = new Map<pg.Client, string>()
-  function admit(base: pg.ClientBase, timeline: string): boolean {
-    if (timeline < latest) return false
-    latest = timeline
+  return { Client, servers, leave }
+}
+
+/** Whether a primary is the present one, as far as this process has seen. The connections to the ones before are cut. */
+type Admit = (client: pg.ClientBase, history: History) => boolean
+
+/**
+ * Admits the latest timeline of a cluster. Another cluster, as after a restore or an upgrade by replication, takes the place of the one
+ * before, to which nothing goes back.
+ */
+function admission(): Admit {
+  let latest: History | null = null
+  const left = new Set<string>()
+  const clients = new Map<pg.Client, History>()
+  return (base, history) => {
+    const { cluster, timeline } = history
+    if (left.has(cluster)) return false
+    if (latest && latest.cluster !== cluster) left.add(latest.cluster)
+    else if (latest && timeline < latest.timeline) return false
+    latest = history
     const client = base as pg.Client
-    timelines.set(client, timeline)
-    client.once('end', () => timelines.delete(client))
-    for (const [other, its] of timelines) if (its < latest) other.connection.stream.destroy()
+    clients.set(client, history)
+    client.once('end', () => clients.delete(client))
+    for (const [other, its] of clients) {
+      const isBefore = its.cluster !== cluster || its.timeline < timeline
+      if (isBefore) other.connection.stream.destroy()
+    }
     return true
   }
-  return { Client, servers, leave, admit }
 }
 
 /** Keeps the sockets of all connections, so that `end` can close each of them. */
@@ -369,7 +395,11 @@ function keepSockets() {
 }
 
 /** Sets up the session of a new connection, and asserts that its commits are durable and that it can write. */
-async function prepareSession(client: pg.ClientBase, session: object, at: Place): Promise<void> {
+async function prepareSession(
+  client: pg.ClientBase,
+  session: object,
+  admit: Admit | null,
+): Promise<void> {
   // `remote_apply` promises more than `on`, so a configured `remote_apply` stays. Settings that an older server does
   // not know are skipped.
   await client.query(
@@ -378,7 +408,7 @@ async function prepareSession(client: pg.ClientBase, session: object, at: Place)
     [JSON.stringify(session)],
   )
   await assertDurable(client)
-  await assertWritable(client, at)
+  await assertWritable(client, admit)
 }
 
 /**
@@ -418,26 +448,34 @@ const DURABLE = `case when current_setting('fsync') <> 'on' then 'not possible w
 async function assertReady(
   client: pg.ClientBase,
   begin: readonly string[],
-  at: Place,
+  admit: Admit | null,
 ): Promise<void> {
   for (const text of begin) await client.query(text)
   await assertDurable(client)
-  await assertWritable(client, at)
+  await assertWritable(client, admit)
   await client.query('commit')
 }
 
 /**
- * @throws Error on a standby, or where only reads are allowed: after a failover the same address may lead to one. Of several servers
- *   also on a primary that was replaced, and does not know it.
+ * @throws Error on a standby, or where only reads are allowed: after a failover the same address may lead to one. With `admit` also on a
+ *   primary that was replaced, and does not know it.
  */
-async function assertWritable(client: pg.ClientBase, { servers, admit }: Place): Promise<void> {
-  const { rows } = await client.query<{ is_writable: boolean; timeline?: string | null }>(
-    servers > 1 ? `${IS_WRITABLE}, ${TIMELINE}` : IS_WRITABLE,
-  )
-  const { is_writable = false, timeline } = rows[0] ?? {}
-  if (!is_writable) throw notWritable('the database takes no writes')
-  if (timeline && !admit(client, timeline)) {
+async function assertWritable(client: pg.ClientBase, admit: Admit | null): Promise<void> {
+  const { rows } = await client.query<{ is_writable: boolean }>(IS_WRITABLE)
+  if (!rows[0]?.is_writable) throw notWritable('the database takes no writes')
+  const history = admit && (await historyOf(client))
+  if (history && !admit(client, history)) {
     throw notWritable('another server was promoted in place of this one')
+  }
+}
+
+/** Null where the server does not report it. The error then ends the transaction that checks a connection, which changes nothing. */
+async function historyOf(client: pg.ClientBase): Promise<History | null> {
+  try {
+    return (await client.query<History>(HISTORY)).rows[0] ?? null
+  } catch (error) {
+    if (NOT_REPORTED.has((error as { code?: string }).code ?? '')) return null
+    throw error
   }
 }
 

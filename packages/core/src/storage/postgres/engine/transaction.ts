@@ -184,12 +184,18 @@ export function transact<Send, T>(
 /** The connections with a commit that the synchronous standby has not confirmed. */
 const unreplicated = new WeakSet<pg.ClientBase>()
 
+/** What to do when another server may be the primary now. */
+const doubts = new WeakMap<pg.ClientBase, () => void>()
+
 /**
- * Notes commits that are only on the disk of one server, and calls `then`. When an operator cancels the wait of a commit for the
- * synchronous standby (`pg_cancel_backend`), PostgreSQL reports success with a warning; a failover would lose the commit. The
- * routine identifies the warning in any language. Source: PostgreSQL, syncrep.c.
+ * Calls `then` when another server may be the primary now:
+ * - No answer came in time, as from a primary that waits for a standby which was promoted.
+ * - A commit is only on the disk of one server, so a failover would lose it. PostgreSQL reports such a commit as a success with a warning,
+ *   when an operator cancels its wait for the synchronous standby (`pg_cancel_backend`). The routine identifies the warning in any
+ *   language. Source: PostgreSQL, syncrep.c.
  */
-export function onUnreplicated(client: pg.ClientBase, then: () => void): void {
+export function onDoubt(client: pg.ClientBase, then: () => void): void {
+  doubts.set(client, then)
   client.on('notice', ({ routine }) => {
     if (routine !== 'SyncRepWaitForLSN') return
     unreplicated.add(client)
@@ -220,6 +226,7 @@ async function using<T>(
   }
   const cut = at(until, () => {
     spoil(new Error('it took too long'))
+    doubts.get(client)?.()
     client.connection.stream.destroy()
   })
   try {
