@@ -11,6 +11,7 @@ import { createRecipients } from '../../src/retention/erasure.ts'
 import { createHistoryRetention } from '../../src/retention/history.ts'
 import { createRetention } from '../../src/retention/retention.ts'
 import { MONTHS_LOCK } from '../../src/storage/ports/storage.ts'
+import { MOVED_TABLES } from '../../src/storage/postgres/engine/partitions/detached.ts'
 import { monthsBench } from './months.ts'
 
 const ASHA = '+255700000009'
@@ -362,6 +363,57 @@ describe('the detachment of a month', () => {
     expect(await everything()).toEqual(before)
     await assertSound()
   }, 120_000)
+
+  it.each([
+    ['the undo of an attachment', true],
+    ['a detachment', false],
+  ])(
+    'ends after a migration that changed its tables: %s',
+    async (_, isAttached) => {
+      await fullMonths()
+      const alter = (table: string, change: string) =>
+        months.owner.query(`alter table ${table} ${change}`)
+      await alter('deliveries', 'add column early int not null default 1')
+      await alter('deliveries', 'alter column early drop default')
+      // A late report: a delivery of July about a message of the month.
+      const late = `select min(id) from deliveries where created_at >= '2026-07-01' and status = 'delivered'`
+      await months.owner.query(
+        `update deliveries d set message_id = (select min(id) from messages m where m.workspace_id = d.workspace_id)
+         where id = (${late})`,
+      )
+      const deliveries = async () => (await everything()).deliveries?.length ?? 0
+      const all = await deliveries()
+      if (isAttached) {
+        await detach()
+        await killedAt('bound', (onStep) => attach('first', { onStep }), 6)
+      } else {
+        await killedAt('rest', (onStep) => detach({ onStep }))
+      }
+      const moved = await deliveries()
+      await alter('deliveries', 'drop column early')
+      for (const table of MOVED_TABLES) await alter(table, 'add column late int not null default 2')
+      const note = `obj_description('svc_detached_first'::regnamespace, 'pg_namespace')::jsonb`
+      const { rows } = await months.owner.query(`select ${note} || '{"migrations": 1}' as note`)
+      await months.owner.query(
+        `comment on schema svc_detached_first is '${JSON.stringify(rows[0].note)}'`,
+      )
+      await expect(attach('first')).rejects.toMatchObject({ code: 'changed' })
+      expect(await detach({ month: 'first' })).toEqual({ month: 'first', messages: 16 })
+      expect(await inspectDetached(months.database.url)).toMatchObject([{ step: 'detached' }])
+      const left = await deliveries()
+      expect([moved < all, left < moved]).toEqual([true, true])
+      // The values of the new column move too, and rows that were out before have none.
+      const { rows: kept } = await months.owner.query(
+        'select late, early, count(*)::int as n from svc_detached_first.deliveries group by 1, 2 order by 1',
+      )
+      expect(kept).toEqual([
+        { late: 2, early: null, n: moved - left },
+        { late: null, early: 1, n: all - moved },
+      ])
+      await assertSound()
+    },
+    120_000,
+  )
 
   it('lets no ledger entry be folded while a month is half moved', async () => {
     const [one] = await fullMonths()

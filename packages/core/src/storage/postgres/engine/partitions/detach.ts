@@ -10,6 +10,7 @@ import {
   type DetachedMonth,
   detachedMonths,
   holdFolds,
+  MOVED_TABLES,
   moveRows,
   noteStep,
   schemaOf,
@@ -81,6 +82,7 @@ export async function detachMonth(
 ): Promise<DetachedMonth> {
   const run = alone(pool)
   const { month, begun } = await nextMonth(run, name, options.now)
+  if (begun) await followMigrations(pool, begun, options)
   if (begun?.step === 'attaching') await undoAttachment(pool, begun, options)
   if (begun && isOut(begun)) return moveRest(pool, begun, options)
   const tell = (step: DetachStep['step']) => options.onStep?.({ step, month: shownMonth(month) })
@@ -119,6 +121,37 @@ async function undoAttachment(
     await noteStep(run, month, 'rest')
   })
 }
+
+/**
+ * Lets the tables of an interrupted month take rows of the service's tables, which migrations may have changed since: adds new columns, and
+ * permits rows without the columns that are gone. The rows that are there do not get the values of a migration.
+ */
+async function followMigrations(
+  pool: Pool,
+  { schema }: DetachedMonth,
+  { log, tries_max }: DetachOptions,
+): Promise<void> {
+  const columnsIn = (home: string) =>
+    `select c.relname, a.* from pg_class c join pg_attribute a on a.attrelid = c.oid
+     where c.relnamespace = ${home} and c.relname = any ($1) and a.attnum > 0 and not a.attisdropped`
+  await change(pool, { log, tries_max }, async (run) => {
+    const { rows } = await run(
+      `select format('alter table ${schema}.%I ', coalesce(now.relname, kept.relname)) || case
+         when kept.attname is null then format('add column %I %s', now.attname, format_type(now.atttypid, now.atttypmod))
+         else format('alter column %I drop not null', kept.attname) end as text
+       from (${columnsIn(SERVICE_SCHEMA)}) now
+       full join (${columnsIn(`'${schema}'::regnamespace`)}) kept on kept.relname = now.relname and kept.attname = now.attname
+       where (kept.attname is null or now.attname is null and kept.attnotnull)
+         and to_regclass('${schema}.' || coalesce(now.relname, kept.relname)) is not null
+       order by now.relname, now.attnum`,
+      [MOVED_TABLES],
+    )
+    for (const { text } of rows) await run(text)
+  })
+}
+
+/** SQL: the schema of the service's tables. */
+const SERVICE_SCHEMA = `(select relnamespace from pg_class where oid = 'messages'::regclass)`
 
 const GONE = 'a server removed it'
 
