@@ -220,6 +220,10 @@ async function stepMessages(
     const last_sent = new Date(until.getTime() + SENDING_MS)
     await retention.forgetConversations(workspaceId, over, last_sent)
   }
+  // A delivery that was tried again when it was old has an answer since the first walk.
+  if (kind === 'late_messages') {
+    await retention.forgetResponses(workspaceId, { from_id: range.from_id, before_id: stop })
+  }
   return stop
 }
 

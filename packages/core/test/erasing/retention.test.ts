@@ -176,6 +176,24 @@ describe.each(ENGINES)('retention on %s', (_, engineOf) => {
     expect(await bench.storage.read.webhooks.countDeliveries(workspaceId, webhook.id)).toBe(4)
   })
 
+  it('removes the answer of a receiver to a delivery that was already old', async () => {
+    const workspaceId = await bench.workspace()
+    await bench.webhook(workspaceId)
+    const { id } = await bench.queued(workspaceId, { recipient: ASHA })
+    await bench.storage.hot.cancel({
+      workspace_id: workspaceId,
+      message_ids: [id],
+      at: bench.clock.now(),
+    })
+    pass(31)
+    await retention().apply(going)
+    const answer = 'an answer that came late'
+    await bench.record(only(await bench.claimDeliveries()), { response_body: answer })
+    pass(75)
+    await retention().apply(going)
+    expect(await engine.dump()).not.toContain(answer)
+  })
+
   it('comes back for what was not done in time, and passes nothing by that never is', async () => {
     const workspaceId = await bench.workspace()
     const scheduled_at = new Date(bench.clock.now().getTime() + 35 * DAY_MS)
