@@ -147,6 +147,22 @@ describe('the rules of the rows', () => {
     ['nothing is stuck', () => "update deliveries set status = 'pending'"],
     ['every attempt has an outcome', () => "update message_attempts set outcome = 'started'"],
     ['every attempt is in the journal', () => 'update message_attempts set number = number + 1'],
+    [
+      'a status follows those before it',
+      () => "update messages set status = 'sent', sent_at = null",
+    ],
+    [
+      'a status follows those before it',
+      () => "update messages set status = 'read', read_at = 1, delivered_at = null",
+    ],
+    [
+      'a status follows those before it',
+      () => "update messages set status = 'read', read_at = null, delivered_at = 1",
+    ],
+    [
+      'a status follows those before it',
+      () => "update messages set status = 'failed', failed_at = null",
+    ],
     ['one event for each change', () => copy('events', { id: "'another'" })],
     ['one delivery for each webhook and event', () => copy('deliveries', { id: "'another'" })],
     [

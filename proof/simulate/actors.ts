@@ -1,4 +1,4 @@
-import { post, type Stage } from './client.ts'
+import type { Stage } from './client.ts'
 import { elapsedMs } from './clock.ts'
 import { burst, endCode, guess, sendCodeAgain, startCode } from './codes.ts'
 import { changeDomain } from './domains.ts'
@@ -27,7 +27,7 @@ import {
   forget,
   mail,
   oneMessage,
-  repeatOther,
+  repeat,
   send,
   stranger,
   text,
@@ -41,12 +41,9 @@ export function perform(stage: Stage, step: Step): void {
     case 'send':
       send(stage, step)
       break
-    case 'repeat': {
-      const asked = model.asked[step.which % model.asked.length]
-      if (asked?.key && step.isOther) void repeatOther(stage, asked)
-      else if (asked?.key) void post(stage, asked)
+    case 'repeat':
+      repeat(stage, step)
       break
-    }
     case 'call':
       call(stage, step)
       break

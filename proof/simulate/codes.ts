@@ -87,9 +87,12 @@ export async function burst(stage: Stage, step: Doing<'burst'>): Promise<void> {
 const COUNTRIES = ['DE', 'GB'] as const
 const CHANNELS = ['whatsapp', 'sms'] as const
 
+/** The number of one person, to which no other client sends. */
+export const IMPATIENT = '+33612000000'
+
 /** One person asks for a code as soon as it is allowed, and more often than an address gets one. */
 export async function askAgainAndAgain(stage: Stage, sleep: (ms: number) => Promise<void>) {
-  const to = '+33612000000'
+  const to = IMPATIENT
   const options = { workspace: 0, isTest: false, isKeyed: false }
   for (let time = 0; time < 7; time++) {
     const asked = newAsked(stage, options, 'code', { to, channel: 'whatsapp', expires_in: 3_600 })

@@ -2,7 +2,7 @@ import { FAULTS, FAULTS_AT_WORK } from '../stage/rules.ts'
 import { checkBegun, checkOutcomes } from './invariants/attempts.ts'
 import { checkCodes } from './invariants/codes.ts'
 import { checkCalls, checkLedger, checkMoney, checkPrices } from './invariants/credits.ts'
-import { checkEvents, checkPosts, checkRetries } from './invariants/deliveries.ts'
+import { checkDelivering, checkEvents, checkPosts, checkRetries } from './invariants/deliveries.ts'
 import { checkLimits } from './invariants/limits.ts'
 import { checkBroadcasts, checkOptOuts, checkPaused, checkQuiet } from './invariants/mailings.ts'
 import { checkMails, checkPeople } from './invariants/people.ts'
@@ -18,6 +18,7 @@ export function checkMoment(stage: Stage): void {
   checkStatuses(stage)
   checkBegun(stage)
   checkRetries(stage)
+  checkDelivering(stage)
   checkLimits(stage)
   checkPaused(stage)
   checkRows(stage, FAULTS_AT_WORK)

@@ -290,7 +290,10 @@ export function createModel(
     }),
     zone: { records: new Map(records), silent: new Set<string>(), latency_ms: 30 },
     zone_changes: 0,
-    places: places.map((place) => ({ ...place, frozen: createToggle(), limit: createToggle() })),
+    /** `spent_max`: the micro-credits that may be spent in a day while `limit` is known. */
+    places: places.map((place) => {
+      return { ...place, frozen: createToggle(), limit: createToggle(), spent_max: 0 }
+    }),
     hooks: hooks.map((hook) => ({ ...hook, secrets: new Set(hook.secrets) })),
     asked: [] as Asked[],
     verifications: new Map<string, Verification>(),
@@ -319,6 +322,11 @@ export function createModel(
     calls: [] as Call[],
     /** The journalled attempts that were seen without an outcome, and the elapsed time of the first look at each. */
     started: new Map<string, number>(),
+    /** The claims of deliveries, as their token and delivery: since when each was seen, and those whose request began. */
+    claimed: new Map<string, number>(),
+    delivering: new Set<string>(),
+    /** The deliveries, with their number of attempts, that were there when the clock was set. */
+    redated: new Set<string>(),
     /** The messages whose clients asked for another time, which decides when the next attempt is made. */
     moved: new Set<string>(),
     /** The elapsed times at which the process ended, and at which the machine began to sleep. */
@@ -343,6 +351,8 @@ export function createModel(
     /** The number of random choices of the payment provider. */
     drawn: 0,
     receivers: new Map<number, string>(),
+    /** The receiver that fails until that elapsed time, although the faults have ended; null: none. */
+    failing: null as { receiver: number; until_ms: number } | null,
     moods: Object.fromEntries(PROVIDERS.map(({ name }) => [name, 'well'])) as Record<
       ProviderName,
       'well' | 'down' | 'busy' | 'silent'

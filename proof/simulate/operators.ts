@@ -1,5 +1,6 @@
-import { ask, DAILY_LIMIT, type Stage, untilAnswered } from './client.ts'
+import { ask, type Stage, untilAnswered } from './client.ts'
 import { later } from './clock.ts'
+import { spendingOf } from './invariants/credits.ts'
 import type { ProviderName } from './model.ts'
 import { UNREACHABLE } from './payments.ts'
 import { sendersOf } from './providers.ts'
@@ -32,14 +33,29 @@ export function grant(stage: Stage, step: Doing<'grant'>): void {
   for (let copy = 1; copy < step.copies; copy++) later(() => void give(), copy * GRANT_AGAIN_MS)
 }
 
+/** What a workspace has at this moment, in micro-credits. */
+function availableOf({ database }: Stage, workspace_id: string): number {
+  const find = database()
+    .prepare('select balance - held from credit_accounts where workspace_id = ?')
+    .pluck()
+  return find.get(workspace_id) as number
+}
+
 /** An operator corrects a balance, and repeats it. */
-export function adjust(stage: Stage, { workspace, credits, copies }: Doing<'adjust'>): void {
+export function adjust(
+  stage: Stage,
+  { workspace, credits, copies, isRest }: Doing<'adjust'>,
+): void {
   const { model } = stage
   const place = model.places[workspace]
-  if (!place || credits === 0) return
+  if (!place) return
+  const rest = Math.max(credits, 0) * 1_000_000
+  const amount = (
+    isRest ? Math.min(0, rest - availableOf(stage, place.id)) : credits * 1_000_000
+  ) as never
+  if (amount === 0) return
   model.adjusted += 1
   const id = `01940000-0000-7000-8001-${String(model.adjusted).padStart(12, '0')}`
-  const amount = (credits * 1_000_000) as never
   const give = () =>
     untilAnswered(stage, `adjust ${credits}`, (core) =>
       core.credits.adjust(place.id, { amount, id, actor: 'operator', reason: 'simulated' }),
@@ -73,24 +89,33 @@ export async function checkPayment(
   if (answer && 'value' in answer) world.trace(`${what}: ${answer.value?.status ?? 'unreachable'}`)
 }
 
+/** The micro-credits that a workspace may still spend on the day on which it gets a daily limit. */
+const ROOM = { limit: 20_000_000, tight: 2_300_000 } as const
+
 export async function terms(stage: Stage, { workspace, change }: Doing<'terms'>): Promise<void> {
-  const { world, model } = stage
+  const { world, model, database } = stage
   const place = model.places[workspace]
   if (!place) return
+  const spent = () => spendingOf(database(), place.id).spent
+  const daily_limit = spent() + ROOM[change === 'tight' ? change : 'limit']
   const changes = {
     freeze: { status: 'frozen', reason: 'simulated' },
     unfreeze: { status: 'active' },
-    limit: { daily_limit: DAILY_LIMIT },
+    limit: { daily_limit },
+    tight: { daily_limit },
     free: { daily_limit: null },
     low: { low_balance: 50_000_000 },
   } as const
-  const isOn = change === 'freeze' || change === 'limit'
+  const isLimit = change === 'limit' || change === 'tight'
+  const isOn = change === 'freeze' || isLimit
   const isOther = change === 'low'
   const toggle = change === 'freeze' || change === 'unfreeze' ? place.frozen : place.limit
   if (!isOther) toggle.begin()
   const answer = await untilAnswered(stage, change, (core) =>
     core.credits.setTerms(place.id, changes[change] as never),
   )
+  // What was spent before the limit counts too.
+  if (isLimit) place.spent_max = Math.max(daily_limit, spent())
   if (!isOther) toggle.end('code' in answer ? 'unknown' : isOn ? 'yes' : 'no')
   world.trace(`${change} of ${workspace}`)
 }

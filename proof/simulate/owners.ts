@@ -79,9 +79,18 @@ export async function addHook(stage: Stage, { workspace, kind }: Doing<'webhook'
   world.trace(`webhook ${world.nameOf('w', id)} of ${workspace} to ${receiver}`)
 }
 
+/** What receivers do with deliveries that are tried again. */
+const FAILING: readonly string[] = ['broken', 'dead', 'hanging', 'moved', 'forgetful']
+
 export async function changeHook(stage: Stage, { which, how }: Doing<'change'>): Promise<void> {
   const { world, model } = stage
-  const hook = model.hooks[which % model.hooks.length] as Hook
+  const failing = model.hooks.filter(
+    ({ off_since_ms, receiver }) =>
+      off_since_ms === null && FAILING.includes(model.receivers.get(receiver) ?? 'well'),
+  )
+  // Most owners disable a webhook because it fails.
+  const among = how === 'disable' && which % 4 > 0 && failing.length > 0 ? failing : model.hooks
+  const hook = among[which % among.length] as Hook
   const place = model.places[hook.place]
   if (!place) return
   const at = world.nameOf('w', hook.id)

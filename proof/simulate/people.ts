@@ -25,12 +25,22 @@ export function writeBack(stage: Stage, { which, text, copies }: Doing<'write'>)
   write({ ...found, place }, text, copies)
 }
 
+/** A person whose number was also wrong in a bulk, which rejected it. */
+function rejected({ model }: Stage): string | undefined {
+  const bulks = model.asked.filter(({ kind, ids }) => kind === 'bulk' && ids.length > 0)
+  for (const { body } of bulks) {
+    const [first, ...rest] = (body as { recipients: unknown[] }).recipients
+    if (rest.includes(`(${first}, office)`)) return first as string
+  }
+  return undefined
+}
+
 /** An operator erases a person. */
 export async function erase(stage: Stage, which: number): Promise<void> {
   const { world, model } = stage
   const found = world.core && reached(stage, which, "'sms', 'whatsapp', 'email'")
-  if (!found) return
-  const { address } = found
+  const address = (which % 3 === 0 ? rejected(stage) : undefined) ?? found?.address
+  if (!world.core || address === undefined) return
   model.erasing.add(address)
   const before = model.asked.flatMap(({ body, ids }) =>
     (body as { to?: string }).to === address ? ids : [],

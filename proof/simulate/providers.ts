@@ -20,7 +20,16 @@ import {
 } from './model.ts'
 import { answerIn, carriedOf, dueOf, fateOf, outside, personOf } from './outside.ts'
 import { mixed } from './random.ts'
-import { complain, partIdsOf, refuseLate, report, reportParts, SENDER, sinks } from './reports.ts'
+import {
+  complain,
+  partIdsOf,
+  refuseLate,
+  report,
+  reportAcceptance,
+  reportParts,
+  SENDER,
+  sinks,
+} from './reports.ts'
 
 const { defineProvider } = await import(
   '../../packages/core/src/providers/defined/define-provider.ts'
@@ -142,13 +151,16 @@ function carry(name: ProviderName, job: SendJob, batch: Call[]): Promise<Outcome
     for (const address of taken) personOf(one, address).copies += 1
     // Who gets a mail whose outcome is unknown may complain before it is sent again.
     if (isUnsure || mixed(draw, 8) % 4 === 0) {
-      complain(name, job, taken[draw % taken.length], 100 << (mixed(draw, 10) % 8))
+      const only = name === 'once' && isUnsure ? job.recipient : undefined
+      const complaining = job.recipients ? taken[draw % taken.length] : only
+      complain(name, job, complaining, 100 << (mixed(draw, 10) % 8))
     }
     if (one.copies > 1 && name !== 'once' && !one.mayRepeat) {
       world.violate('an unknown outcome is not repeated', `${world.nameOf('m', id)} arrived twice`)
     }
-    if (name === 'spare') reportParts(job, one.calls, draw)
-    else report(name, job, mixed(draw, 3), taken)
+    if (name !== 'spare') return report(name, job, mixed(draw, 3), taken)
+    reportParts(job, one.calls, draw)
+    if (isUnsure) reportAcceptance(job, one.calls, draw)
   }
   const end = (
     text: string,
@@ -168,7 +180,7 @@ function carry(name: ProviderName, job: SendJob, batch: Call[]): Promise<Outcome
       return outcome
     })
   }
-  const failed = { error_code: 'simulated', error_message: 'Simulated' }
+  const failed = { error_code: errorOf(draw), error_message: 'Simulated' }
   world.count(`call ${mood === 'well' ? 'by fate' : mood}`)
   if (mood === 'down') return end('down', 5, { type: 'retry', ...failed, delay_ms: null }, true)
   if (mood === 'busy') {
@@ -216,8 +228,8 @@ function carry(name: ProviderName, job: SendJob, batch: Call[]): Promise<Outcome
     return end('retry, in part', latency, outcome, true)
   }
   if (kind < 77) {
-    const misconfigured = variant % 30 < 2 && {
-      misconfigured: MISCONFIGURED[variant % 30] ?? 'sender',
+    const misconfigured = variant % 16 < 2 && {
+      misconfigured: MISCONFIGURED[variant % 16] ?? 'sender',
     }
     const outcome = { type: 'retry' as const, ...failed, delay_ms: null, ...misconfigured }
     return end(misconfigured ? 'retry, misconfigured' : 'retry', latency, outcome, true)
@@ -260,6 +272,11 @@ function carry(name: ProviderName, job: SendJob, batch: Call[]): Promise<Outcome
   return end('accepted late', kind < 96 ? slow : latency, late, false)
 }
 
+/** The errors that providers name. */
+const ERRORS = ['simulated', 'bounced', 'blocked'] as const
+
+const errorOf = (draw: number): string => ERRORS[draw % ERRORS.length] ?? 'simulated'
+
 /** These may learn late that they never had a message. */
 const LATE: readonly ProviderName[] = ['plain', 'asked']
 
@@ -271,7 +288,7 @@ function listedOf(one: Carried, due: readonly string[], draw: number): Recipient
   return due.flatMap((address, i): RecipientOutcome[] => {
     const kind = mixed(draw, 20 + i) % 10
     if (kind < 6 || personOf(one, address).copies > 0) return []
-    const error = { address, error_code: 'simulated', error_message: 'Simulated' }
+    const error = { address, error_code: errorOf(kind + i), error_message: 'Simulated' }
     if (kind < 8) return [{ ...error, type: 'retry' }]
     return [{ ...error, type: 'rejected', ...(kind === 9 && { suppress: 'bounce' as const }) }]
   })

@@ -171,6 +171,8 @@ function aboutOf({ model, database, world }: Stage, workspace: number): About | 
   const place = model.places[workspace]
   if (!place || !world.core) return null
   const own = model.asked.filter((asked) => asked.place === workspace)
+  const hooks = model.hooks.filter((hook) => hook.place === workspace)
+  const isFailing = (receiver: number) => (model.receivers.get(receiver) ?? 'well') !== 'well'
   const first = own.findLast(({ ids }) => ids.length > 0)?.ids[0]
   const to = database()
     .prepare("select recipient from messages where id = ? and recipient <> 'erased'")
@@ -189,7 +191,7 @@ function aboutOf({ model, database, world }: Stage, workspace: number): About | 
   return {
     ...{ id: place.id, key: place.key, message: first ?? NO_ID, bulk: bulk_id },
     call: call ?? NO_ID,
-    hook: model.hooks.find((hook) => hook.place === workspace)?.id ?? NO_ID,
+    hook: (hooks.find(({ receiver }) => isFailing(receiver)) ?? hooks[0])?.id ?? NO_ID,
     contact: model.contacts.find((one) => one.place === workspace)?.id ?? NO_ID,
     address: to ?? '+14152000000',
     code: [...model.verifications.values()].findLast((one) => one.place === workspace)?.id ?? NO_ID,

@@ -1,5 +1,5 @@
 import { elapsedMs, later, running } from './clock.ts'
-import { checkRequest, isSignedBy } from './invariants/deliveries.ts'
+import { checkRequest, isSignedBy, noteDelivering } from './invariants/deliveries.ts'
 import type { Post } from './model.ts'
 import { outside } from './outside.ts'
 import { mixed } from './random.ts'
@@ -67,15 +67,22 @@ const TWIML = [
   'no XML',
 ] as const
 
-/** The form of Resend has the same signature under other names, and does not name its delivery. */
-function withoutSvix(receiver: number, headers: Record<string, string>): Record<string, string> {
+/** The deliveries of an event to the webhooks of a receiver in the form of Resend. */
+function deliveriesOf(receiver: number, event_id: string): string[] {
   const { model, database } = outside
-  const id = headers['svix-id'] ?? ''
   const find = database().prepare('select id from deliveries where event_id = ? and webhook_id = ?')
-  const delivery = model.hooks
+  return model.hooks
     .filter((hook) => hook.receiver === receiver && hook.form === 'resend')
-    .map((hook) => find.pluck().get(id, hook.id) as string | undefined)
-    .find((one) => one !== undefined)
+    .flatMap((hook) => (find.pluck().get(event_id, hook.id) as string | undefined) ?? [])
+}
+
+/** The form of Resend has the same signature under other names, and does not name its delivery. */
+function withoutSvix(
+  receiver: number,
+  headers: Record<string, string>,
+  [delivery]: readonly string[],
+): Record<string, string> {
+  const id = headers['svix-id'] ?? ''
   return {
     'x-svc-delivery': delivery ?? `${id} ${receiver}`,
     'x-svc-event': 'as Resend',
@@ -112,21 +119,28 @@ function begin(
   },
 ): void {
   const { world, model } = outside
-  const mood = model.calm ? 'well' : (model.receivers.get(receiver) ?? 'well')
+  const usual = model.calm ? 'well' : (model.receivers.get(receiver) ?? 'well')
+  const { failing } = model
+  const isFailing = failing?.receiver === receiver && elapsedMs() < failing.until_ms
+  const mood = isFailing ? 'broken' : usual
   const fail = (code: string) =>
     handler.onResponseError?.(controller, Object.assign(new Error(code), { code }))
+  const headers: Record<string, string> = {}
+  for (const [name, value] of Object.entries(options.headers as Record<string, string>)) {
+    headers[name.toLowerCase()] = value
+  }
+  const { 'svix-id': event_id } = headers
+  const possible = event_id === undefined ? [] : deliveriesOf(receiver, event_id)
+  if (event_id !== undefined) Object.assign(headers, withoutSvix(receiver, headers, possible))
+  const isTwilio = headers['x-twilio-signature'] !== undefined
+  if (isTwilio) Object.assign(headers, withoutTwilio(headers))
+  const stage = { world, model, database: outside.database() }
+  for (const id of [headers['x-svc-delivery'] ?? '', ...possible]) noteDelivering(stage, id)
   if (mood === 'dead') return void fail('ECONNREFUSED')
   handler.onRequestStart?.(controller, {})
   if (isOver()) return
   if (model.pause.state === 'yes')
     world.violate('a pause holds', `receiver ${receiver} got a request`)
-  const headers: Record<string, string> = {}
-  for (const [name, value] of Object.entries(options.headers as Record<string, string>)) {
-    headers[name.toLowerCase()] = value
-  }
-  if (headers['svix-id'] !== undefined) Object.assign(headers, withoutSvix(receiver, headers))
-  const isTwilio = headers['x-twilio-signature'] !== undefined
-  if (isTwilio) Object.assign(headers, withoutTwilio(headers))
   const post: Post = {
     receiver,
     url: `${options.origin}${options.path}`,
@@ -136,7 +150,7 @@ function begin(
     isAnswered: false,
     answered_ms: null,
   }
-  checkRequest({ world, model, database: outside.database() }, post)
+  checkRequest(stage, post)
   model.posts.push(post)
   const delivery = world.nameOf('d', headers['x-svc-delivery'] ?? '')
   world.trace(`receiver ${receiver} ${delivery} ${headers['x-svc-event']}: ${mood}`)

@@ -86,6 +86,7 @@ const PATTERNS: readonly Pattern[] = [
   [['failed', 2]],
   [['failed', 3_000]],
   [['read', 3_000]],
+  [['read', 600]],
   [],
 ]
 
@@ -143,14 +144,14 @@ export function report(
     later(() => {
       one.status = status
       if (duration_s !== undefined) one.durations.push(duration_s)
-      const named = namedIn(people, draw)
+      const named = namedIn(job, people, draw)
       // A report without names, before the outcome is known, is about all recipients of the attempt.
       for (const address of named ?? due) personOf(one, address).wasReported = true
       const receipt = {
         status,
         ...(named && { recipients: named.map((address) => recipientReceipt(address, status)) }),
         provider_message_id: `${name}-${job.message_id}`,
-        error_code: status === 'failed' ? 'undelivered' : null,
+        error_code: status === 'failed' ? failureOf(draw) : null,
         error_message: status === 'failed' ? 'Simulated' : null,
         ...(duration_s !== undefined && { duration_s }),
         ...(isBounce(job, status, draw) && { suppress: 'bounce' as const }),
@@ -189,16 +190,45 @@ export function reportParts({ message_id }: SendJob, number: number, draw: numbe
   }
 }
 
+/** It becomes known late that the provider sent the parts of a text. */
+export function reportAcceptance(
+  { workspace_id, message_id }: SendJob,
+  number: number,
+  draw: number,
+): void {
+  const ms = 2_000 + (mixed(draw, 17) % 20_000)
+  outside.model.reports_until_ms = Math.max(outside.model.reports_until_ms, elapsedMs() + ms)
+  later(() => {
+    const receipt = {
+      ...{ status: 'sent' as const, provider_message_id: null, error_code: null },
+      ...{ error_message: null, part_ids: partIdsOf(message_id, number, draw) },
+    }
+    const about = { workspace_id, message_id }
+    callBack('spare', { type: 'receipt', about, provider_message_id: null, receipt })
+  }, ms)
+}
+
 /** The recipients that a report names; null: none, so that it is about all of them. */
-function namedIn(people: readonly string[], draw: number): readonly string[] | null {
+function namedIn(
+  { channel, recipient, recipients }: SendJob,
+  people: readonly string[],
+  draw: number,
+): readonly string[] | null {
   const form = mixed(draw, 9) % 4
-  if (people.length === 0 || form === 0) return null
+  if (form === 0) return null
+  // Some reports about a mail to one person name the person, or another address of the person.
+  if (channel === 'email' && !recipients && form < 3) {
+    return form === 1 ? [recipient] : ['other@people.example']
+  }
+  if (people.length === 0) return null
   return form === 1 ? people.slice(0, 1) : people
 }
 
 /** Some failures are final for the address of a mail to one person. */
 const isBounce = ({ channel, recipients }: SendJob, status: string, draw: number): boolean =>
   channel === 'email' && !recipients && status === 'failed' && mixed(draw, 16) % 3 === 0
+
+const failureOf = (draw: number): string => (mixed(draw, 18) % 3 === 0 ? 'bounced' : 'undelivered')
 
 const recipientReceipt = (address: string, status: Receipt['status']) => ({
   addresses: [address.toUpperCase()],
@@ -210,15 +240,19 @@ const recipientReceipt = (address: string, status: Receipt['status']) => ({
 /** It becomes known late that the provider never accepted the message. */
 export function refuseLate(
   name: ProviderName,
-  { workspace_id, message_id }: SendJob,
+  { workspace_id, message_id, recipient }: SendJob,
   ms: number,
 ): void {
   const { model } = outside
+  const kind = fateOf(recipient) % 4
   model.reports_until_ms = Math.max(model.reports_until_ms, elapsedMs() + ms)
   later(() => {
     const receipt = {
       ...{ status: 'failed' as const, provider_message_id: null, never_accepted: true as const },
-      ...{ error_code: 'refused', error_message: 'Simulated' },
+      ...(kind === 0
+        ? { error_code: null, error_message: null }
+        : { error_code: 'refused', error_message: 'Simulated' }),
+      ...(kind === 1 && { suppress: 'bounce' as const }),
     }
     const about = { workspace_id, message_id }
     model.refusedLate.add(message_id)
@@ -233,7 +267,7 @@ export function complain(
   address: string | undefined,
   after_ms: number,
 ): void {
-  const { world, model } = outside
+  const { world, model, database } = outside
   if (address === undefined) return
   const place = model.places.findIndex(({ id }) => id === workspace_id)
   const one = optOutOf(place, 'email', address)
@@ -246,7 +280,12 @@ export function complain(
       addresses: [address],
     }
     tell(name, report, `complaint of ${address}`, () => {
-      one.toggle.end('yes')
+      const isErased = database()
+        .prepare('select erased_at is not null from messages where id = ?')
+        .pluck()
+        .get(message_id)
+      // A complaint about an erased message has no address any more.
+      one.toggle.end(isErased === 0 ? 'yes' : 'unknown')
       one.since_ms = elapsedMs()
       world.count('complaints')
     })

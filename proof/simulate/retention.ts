@@ -43,9 +43,10 @@ const ERASED: Record<string, string> = {
     (select 1 from message_queue q where q.message_id = messages.id) as is_queued, erased_at,
     coalesce(failed_at, sent_at, delivered_at, created_at) as ended_at from messages`,
   events: `select id, id as key, body as text from events where event like 'message.%'`,
-  answers: `select delivery_id as id, delivery_id || ' ' || number as key, response_body as text
+  answers: `select delivery_id as id, delivery_id || ' ' || number as key, response_body as text, started_at as ended_at
     from delivery_attempts where response_body is not null`,
-  'last answers': `select id, id as key, response_body as text from deliveries where response_body is not null`,
+  'last answers': `select id, id as key, response_body as text, updated_at as ended_at from deliveries
+    where response_body is not null and status <> 'pending'`,
   'received messages': `select id, id as key, json_array(sender, content) as text from received_messages`,
   rejections: `select bulk_id as id, bulk_id || ' ' || position as key, recipient as text from bulk_rejections
     where recipient is not null`,
@@ -87,6 +88,11 @@ export async function passWeeks(stage: Stage, rest: () => Promise<void>): Promis
       perform(stage, { do: 'terms', workspace, change })
     perform(stage, { do: 'grant', workspace, credits: 100, copies: 1, expires_s: 0 })
   }
+  // A receiver fails for all these days, until the service disables its webhooks.
+  const { hooks } = stage.model
+  const receiver = hooks.at(-1)?.receiver ?? 0
+  for (const hook of hooks) if (hook.receiver === receiver) hook.isWhole = false
+  stage.model.failing = { receiver, until_ms: Number.POSITIVE_INFINITY }
   await world.pass(2_000)
   for (let day = 0; day < BUSY_DAYS; day++) {
     send(stage, (n) => draw(day, n))
@@ -100,6 +106,7 @@ export async function passWeeks(stage: Stage, rest: () => Promise<void>): Promis
     await passDay(stage, check)
   }
   world.forgiveCommits()
+  stage.model.failing = null
   do await world.pass(2_000)
   while (stage.model.open > 0)
   perform(stage, { do: 'resumeProvider', which: 0 })

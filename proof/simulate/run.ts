@@ -9,7 +9,8 @@
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { scriptOf, type Timed } from './script.ts'
+import { scriptOf } from './passages.ts'
+import type { Timed } from './script.ts'
 import type { SeedResult } from './seed.ts'
 
 /** Without `--seeds`. */

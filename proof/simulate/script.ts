@@ -4,10 +4,12 @@ import type { CommitFault } from './world.ts'
 // What happens in one seed, as data: everything else follows from it. References to messages, keys and webhooks are numbers
 // that are reduced modulo what exists, so that a script stays valid when steps are removed.
 
-const small = fc.nat(999)
+export const small = fc.nat(999)
 /** Decides what provider and recipient do with a message. */
-const fate = fc.nat(2_000_000)
-const workspace = fc.nat(1)
+export const fate = fc.nat(2_000_000)
+export const workspace = fc.nat(1)
+/** A change of the terms of a workspace; `tight`: a daily limit that its next messages reach. */
+type Change = 'freeze' | 'unfreeze' | 'limit' | 'tight' | 'free' | 'low'
 const templateName = fc.constantFrom('news' as const, 'receipt' as const)
 
 const kinds = {
@@ -257,6 +259,8 @@ const kinds = {
     workspace,
     credits: fc.integer({ min: -4, max: 4 }),
     copies: fc.constantFrom(1, 2),
+    /** Whether `credits` are what the workspace keeps. */
+    isRest: fc.constantFrom(false, false, false, false, false, true),
   }),
   /** An owner erases a message or its content. */
   forget: fc.record({
@@ -299,12 +303,14 @@ const kinds = {
   terms: fc.record({
     do: fc.constant('terms' as const),
     workspace,
-    change: fc.constantFrom(
-      'freeze' as const,
-      'unfreeze' as const,
-      'limit' as const,
-      'free' as const,
-      'low' as const,
+    change: fc.constantFrom<Change[]>(
+      'freeze',
+      'unfreeze',
+      'unfreeze',
+      'limit',
+      'free',
+      'free',
+      'low',
     ),
   }),
   pause: fc.record({ do: fc.constant('pause' as const) }),
@@ -343,6 +349,7 @@ const kinds = {
     do: fc.constant('change' as const),
     which: small,
     how: fc.constantFrom(
+      'disable' as const,
       'disable' as const,
       'enable' as const,
       'enable' as const,
@@ -469,22 +476,10 @@ const step = fc.oneof(
     arbitrary: kinds[kind] as fc.Arbitrary<Step>,
   })),
 )
-
 /** A step, and how long after the one before it. */
 export type Timed = { after_ms: number; step: Step }
 
-const timed = fc.record({
+export const timed = fc.record({
   after_ms: fc.constantFrom(0, 0, 0, 0, 1, 3, 10, 30, 60, 120, 300, 700),
   step,
 })
-
-export const scripts = fc.array(timed, { minLength: 240, maxLength: 280, size: 'max' })
-
-/** Like `scripts`, for shrinking: also short ones. */
-export const shorterScripts = fc.array(timed, { maxLength: 280, size: 'max' })
-
-/** The script of a seed. */
-export function scriptOf(seed: number): Timed[] {
-  const [script] = fc.sample(scripts, { seed, numRuns: 1 })
-  return script as Timed[]
-}

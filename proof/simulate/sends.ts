@@ -144,8 +144,19 @@ export function again(stage: Stage, which: number): void {
   void post(stage, asked)
 }
 
+/** A client repeats a request with its key, half of the times one that was refused; or sends another one with this key. */
+export function repeat(stage: Stage, { which, isOther }: Doing<'repeat'>): void {
+  const { asked } = stage.model
+  const keyed = asked.filter(({ key }) => key)
+  const refused = keyed.filter(({ answer, refusals }) => answer === null && refusals.length > 0)
+  const among = which % 2 === 0 && refused.length > 0 ? refused : keyed
+  const found = among[among.length - 1 - ((which >>> 1) % among.length)]
+  if (found && isOther) void repeatOther(stage, found)
+  else if (found) void post(stage, found)
+}
+
 /** Another request with a known key is refused. */
-export async function repeatOther(stage: Stage, asked: Asked): Promise<void> {
+async function repeatOther(stage: Stage, asked: Asked): Promise<void> {
   const { world, model } = stage
   const place = model.places[asked.place]
   if (!place || asked.kind !== 'send') return

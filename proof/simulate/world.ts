@@ -45,7 +45,9 @@ export class Violation extends Error {
   }
 }
 
-/** One of this number of turns of the event loop is slow, up to this time. */
+/** One of this number of turns of the event loop takes time, and one of the second number is slow, up to these times. */
+const BUSY_TURNS = 3
+const BUSY_TURN_MS = 4
 const SLOW_TURNS = 12
 const SLOW_TURN_MS = 40
 
@@ -238,7 +240,8 @@ export function createWorld(
     core = started
     running.turn_ms = () => {
       const draw = jitter()
-      return draw % SLOW_TURNS === 0 ? (draw >>> 8) % SLOW_TURN_MS : 0
+      if (draw % SLOW_TURNS === 0) return (draw >>> 8) % SLOW_TURN_MS
+      return draw % BUSY_TURNS === 0 ? (draw >>> 8) % BUSY_TURN_MS : 0
     }
     trace(`service started (${boots})`)
   }
@@ -277,7 +280,7 @@ export function createWorld(
     faulted.push(elapsedMs())
     trace(`commit ${commits}: ${fault}`)
     if (fault === 'write_fails') {
-      failWrites = WRITES_MAX
+      failWrites = mixed(seed, commits, 3) % 3 === 0 ? FEW_WRITES : MANY_WRITES
       return disk.commit(owner, commit)
     }
     if (fault === 'disk_full') {
@@ -385,6 +388,10 @@ export function createWorld(
     get prices() {
       return settings.now.prices
     },
+    /** The provider that the process lacks. */
+    get without() {
+      return settings.now.without
+    },
     /** Lets time pass until the service has no work in flight. */
     async idle(): Promise<void> {
       let isIdle = false
@@ -478,9 +485,14 @@ function totalOf(connection: Connection): () => number {
 }
 
 let opened: Set<Connection> | null = null
-/** The writes that follow, of which the last fails; 0: none fails. */
+/** The writes that follow, of which the last fails, or the first one of a job that shares its transaction; 0: none fails. */
 let failWrites = 0
-const WRITES_MAX = 3
+const FEW_WRITES = 3
+/** Within so many, most of the times one is of such a job. */
+const MANY_WRITES = 60
+
+/** The connections whose transaction runs a job after another one. */
+const inSavepoint = new WeakSet<Connection>()
 
 /** The statements that fail: those that a transaction runs after others. */
 const LATE_WRITES = /^insert into (message_queue|delivery_queue) /
@@ -496,9 +508,16 @@ Sqlite.prototype.pragma = function (this: Connection, ...values: [string]) {
 
 Sqlite.prototype.prepare = function (this: Connection, text: string) {
   const statement = prepare.call(this, text)
-  if (LATE_WRITES.test(text)) return failing(statement)
-  if (text !== 'commit') return statement
+  if (LATE_WRITES.test(text)) return failing(statement, this)
   const run = statement.run.bind(statement) as () => ReturnType<typeof statement.run>
+  if (text === 'savepoint job' || text === 'release job' || text === 'begin immediate') {
+    statement.run = () => {
+      if (text === 'savepoint job') inSavepoint.add(this)
+      else inSavepoint.delete(this)
+      return run()
+    }
+  }
+  if (text !== 'commit') return statement
   const owner = running.process
   statement.run = () =>
     (onCommit && owner === running.process ? onCommit(this, run) : run()) as ReturnType<typeof run>
@@ -506,14 +525,14 @@ Sqlite.prototype.prepare = function (this: Connection, text: string) {
 } as typeof prepare
 
 /** A statement that fails once where the world says so, as on a disk that gets full within a transaction. */
-function failing(statement: Statement): Statement {
+function failing(statement: Statement, connection: Connection): Statement {
   const run = statement.run.bind(statement) as (
     ...values: unknown[]
   ) => ReturnType<typeof statement.run>
   const owner = running.process
   statement.run = (...values: unknown[]) => {
     if (failWrites > 0 && owner === running.process) {
-      failWrites -= 1
+      failWrites = inSavepoint.has(connection) ? 0 : failWrites - 1
       if (failWrites === 0) {
         throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
       }

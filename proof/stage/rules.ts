@@ -104,6 +104,10 @@ const RULES: Readonly<Record<string, string>> = {
   'every attempt is in the journal': `
     select count(*) || ' attempts of ' || message_id || ' up to ' || max(number) from message_attempts
     group by workspace_id, message_id having count(*) <> max(number)`,
+  'a status follows those before it': `
+    select 'message ' || id || ' is ' || status from messages
+      where (status = 'sent' and sent_at is null) or (status = 'failed' and failed_at is null)
+        or (status in ('delivered', 'read') and delivered_at is null) or (status = 'read' and read_at is null)`,
   'one event for each change': `
     select count(*) || ' of ' || event || ' of ' || message_id from events
     where message_id is not null and event not in ('message.received', 'message.recipients_failed') group by workspace_id, message_id, event having count(*) > 1`,

@@ -116,9 +116,10 @@ export function checkCall(
   // A fault may lose the answers of a batch before they are stored: then the service does not know that the provider asked to wait.
   const answers = calls.at(-1)?.batch.map(({ answer }) => answer?.at_ms ?? null) ?? []
   const times = answers.flatMap((at_ms) => at_ms ?? [])
+  const begins = calls.at(-1)?.batch.map(({ began_ms }) => began_ms) ?? []
   const isFaultedMeanwhile = isFaulted(
     world,
-    Math.min(...times),
+    Math.min(...begins),
     Math.max(...times) + ANSWER_STORED_MS,
   )
   const isKnown = !answers.includes(null) && !isFaultedMeanwhile && !model.moved.has(message_id)
@@ -138,9 +139,24 @@ export function checkCall(
   }
 }
 
-/** A result is stored within this time if no commit fails, and else after repetitions of the write within the second time. */
+/** A result is stored within this time. After a fault, the service waits before it writes the result again, and longer each time. */
 const STORED_MS = 2_000
-const REPEATED_MS = 65_000
+const REPEATED_MS = [100, 500, 2_000, 5_000, 10_000] as const
+
+/** The longest sleep of a machine, and the time after it in which a result is stored. */
+const SLEEP_MS = 195_000
+
+/** The time by which a result is stored, if the process lives on. */
+function storedBy({ faulted }: World, { sleeps }: Model, at_ms: number): number {
+  let by_ms = at_ms + STORED_MS
+  let writes = 0
+  for (const fault_ms of faulted) {
+    if (fault_ms < at_ms || fault_ms > by_ms) continue
+    by_ms = Math.max(by_ms, fault_ms + (REPEATED_MS[writes] ?? 10_000) + STORED_MS)
+    writes += 1
+  }
+  return sleeps.some((at) => at >= at_ms - STORED_MS && at <= by_ms) ? at_ms + SLEEP_MS : by_ms
+}
 
 /** A provider that answers later, by the time of the machine, has not answered. */
 const ANSWER_MAX_MS = 24_500
@@ -166,16 +182,16 @@ export function checkOutcomes({ world, model, database }: Stage): void {
 /** Whether the answer of a call may be lost. */
 export function isLost(
   world: World,
-  { deaths, sleeps }: Model,
-  { began_ms, answer, batch }: Call,
+  model: Model,
+  { began_ms, answer, batch, due }: Call,
 ): boolean {
+  const { deaths, sleeps } = model
   if (batch.some((one) => one.answer === null)) return true
   const at_ms = Math.max(...batch.map((one) => one.answer?.at_ms ?? 0))
   if (at_ms - began_ms > ANSWER_MAX_MS) return true
-  const isRepeated = isFaulted(world, began_ms, at_ms + STORED_MS)
-  const until_ms = at_ms + (isRepeated ? REPEATED_MS : STORED_MS)
+  const until_ms = storedBy(world, model, at_ms)
   if (deaths.some((at) => at >= began_ms && at <= until_ms)) return true
-  // A lease that ended meanwhile is lost. What certainly happened counts without it.
-  const isCertain = answer?.type === 'accepted' || answer?.type === 'retry'
+  // A lease that ended meanwhile is lost. What certainly happened counts without it; of several recipients, only an acceptance.
+  const isCertain = answer?.type === 'accepted' || (answer?.type === 'retry' && due.length === 0)
   return !isCertain && sleeps.some((at) => at >= began_ms - STORED_MS && at <= until_ms)
 }

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { elapsedMs } from '../clock.ts'
 import { CALLBACK_RECEIVER, CHANNELS_OF, type Hook, type Post } from '../model.ts'
 import { DECIDED_MS } from './attempts.ts'
 import { isFaulted, type MessageRow, type Stage } from './rows.ts'
@@ -9,9 +10,11 @@ const RETRY_DELAYS_MS = [
 ].map((delay_s) => delay_s * 1_000)
 const RETRY_JITTER = 0.1
 
+/** A delivery in flight while the clock is set is recorded within this time. */
+const RECORDED_MS = 60_000
+
 export function checkRetries({ world, model, database }: Stage): void {
-  // The waits of deliveries that were queued before the clock was set back count anew.
-  if (model.isClockSet) return
+  const isJustSet = elapsedMs() - model.clock_set_ms < RECORDED_MS
   const rows = database
     .prepare(
       `select id, webhook_id, attempt_count, next_attempt_at - updated_at as wait_ms from deliveries
@@ -22,6 +25,9 @@ export function checkRetries({ world, model, database }: Stage): void {
   const askedAgain = new Set(model.hooks.filter((one) => one.wasAskedAgain).map(({ id }) => id))
   for (const { id, webhook_id, attempt_count, wait_ms } of rows) {
     if (askedAgain.has(webhook_id)) continue
+    // The waits of deliveries that were queued before the clock was set back count anew.
+    if (isJustSet) model.redated.add(`${id} ${attempt_count}`)
+    if (model.redated.has(`${id} ${attempt_count}`)) continue
     const delay_ms = RETRY_DELAYS_MS[attempt_count]
     // A request that may not have begun is made again without being counted.
     if (wait_ms === UNCOUNTED_WAIT_MS) continue
@@ -36,6 +42,33 @@ export function checkRetries({ world, model, database }: Stage): void {
 }
 
 const UNCOUNTED_WAIT_MS = 5_000
+
+/** The request of a claimed delivery begins within this time, unless the process dies, the machine sleeps or a commit fails. */
+const BEGIN_MS = 4_000
+
+/** A delivery that was claimed, or handed over with its claim, begins. */
+export function checkDelivering({ world, model, database }: Stage): void {
+  const now_ms = elapsedMs()
+  const rows = database
+    .prepare('select delivery_id, token from delivery_queue where token is not null')
+    .all() as { delivery_id: string; token: string }[]
+  const claimed = new Map<string, number>()
+  for (const { delivery_id, token } of rows) {
+    const since_ms = model.claimed.get(token + delivery_id) ?? now_ms
+    claimed.set(token + delivery_id, since_ms)
+    if (model.delivering.has(token + delivery_id) || now_ms - since_ms < BEGIN_MS) continue
+    if (isFaulted(world, since_ms, now_ms)) continue
+    const at = `${world.nameOf('d', delivery_id)} waits since ${since_ms}`
+    world.violate('work that was handed over begins', at)
+  }
+  model.claimed = claimed
+}
+
+/** Notes that the request of a claimed delivery begins. */
+export function noteDelivering({ model, database }: Stage, id: string): void {
+  const find = database.prepare('select token from delivery_queue where delivery_id = ?').pluck()
+  model.delivering.add(`${find.get(id) ?? ''}${id}`)
+}
 
 /** What must hold when a receiver gets a request. */
 export function checkRequest({ world, model, database }: Stage, post: Post): void {

@@ -70,8 +70,24 @@ export function checkBroadcasts(stage: Stage): void {
   }
 }
 
-/** Nothing is accepted for a person who had opted out. */
-export function checkOptOuts({ world, model }: Stage, messages: readonly MessageRow[]): void {
+/** Nothing is accepted for a person who had opted out, and only a person who opted out is suppressed. */
+export function checkOptOuts(
+  { world, model, database }: Stage,
+  messages: readonly MessageRow[],
+): void {
+  const suppressed = database
+    .prepare(
+      "select workspace_id, channel, address from suppressions where reason in ('opt_out', 'complaint')",
+    )
+    .all() as Record<'workspace_id' | 'channel' | 'address', string>[]
+  for (const { workspace_id, channel, address } of suppressed) {
+    const place = model.places.findIndex(({ id }) => id === workspace_id)
+    // WhatsApp knows some people by another number too (`providers.ts`).
+    const isOther = channel === 'whatsapp' && address.startsWith('+1416')
+    const number = isOther ? `+1415${Number(address.slice(5)) - 2_000_000}` : address
+    if (model.optOuts.has(`${place} ${channel} ${number}`)) continue
+    world.violate('only a person who opted out is suppressed', `${channel} of ${place}: ${address}`)
+  }
   // The times of rows are those of the wall.
   if (model.isClockSet) return
   const begin_ms = Date.now() - elapsedMs()

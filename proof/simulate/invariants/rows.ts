@@ -27,7 +27,6 @@ export interface MessageRow {
   credits_refunded: number
   error_code: string | null
   sequence: number
-  delivered_at: number | null
   duration_s: number | null
   recipients: string | null
   erased_at: number | null
