@@ -38,9 +38,27 @@ describe('one-time codes', () => {
     sent = []
     outcome = 'accepted'
     answering = Promise.resolve()
+    await open(['sms', 'voice', 'email'])
+    workspaceId = (
+      await core.workspaces.signup({
+        email: 'ops@fixture-mail.dev',
+        password: 'correct horse battery',
+        company_name: 'Acme',
+      })
+    ).id
+    live = await keyOf(workspaceId, 'live')
+    test = await keyOf(workspaceId, 'test')
+  })
+  afterEach(async () => {
+    await core.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  /** Starts the service with a provider for these channels. */
+  async function open(channels: ('sms' | 'voice' | 'email')[]): Promise<void> {
     const provider = defineProvider({
       name: 'carrier',
-      traits: { channels: ['sms', 'voice', 'email'] },
+      traits: { channels },
       async send(messages) {
         await answering
         return messages.map(({ recipient, content, message_id }) => {
@@ -67,20 +85,7 @@ describe('one-time codes', () => {
       providers: [provider],
     })
     dispatcher = await core.startDispatch()
-    workspaceId = (
-      await core.workspaces.signup({
-        email: 'ops@fixture-mail.dev',
-        password: 'correct horse battery',
-        company_name: 'Acme',
-      })
-    ).id
-    live = await keyOf(workspaceId, 'live')
-    test = await keyOf(workspaceId, 'test')
-  })
-  afterEach(async () => {
-    await core.close()
-    rmSync(folder, { recursive: true })
-  })
+  }
 
   async function keyOf(id: string, mode: 'live' | 'test'): Promise<KeyIdentity> {
     const scopes = ['send_messages', 'read_messages'] as const
@@ -391,6 +396,21 @@ describe('one-time codes', () => {
       await dispatcher.idle()
       const { messages } = await shown(verification_id)
       expect(messages.map(({ channel }) => channel)).toEqual(['sms', 'email'])
+    })
+
+    it('skips a call while no provider makes calls', async () => {
+      const { verification_id } = await start(live, TO, { fallback: FALLBACK })
+      await dispatcher.idle()
+      await core.close()
+      await open(['sms', 'email'])
+      clock.step(WAIT_MS)
+      await dispatcher.idle()
+      await dispatcher.idle()
+      const { messages } = await shown(verification_id)
+      expect(messages.map(({ channel }) => channel)).toEqual(['sms', 'email'])
+      const fault = 'Invalid channel. Must be one of: sms, whatsapp, email'
+      await expect(start(live, TO, { channel: 'voice' })).rejects.toThrow(fault)
+      expect(await start(test, TO, { channel: 'voice' })).toMatchObject({ channel: 'voice' })
     })
 
     it('sends nothing more with a key that was deactivated', async () => {

@@ -48,7 +48,7 @@ describe('carriers of a message', () => {
   it('are the sandbox for test keys, and for a channel without a provider', () => {
     const sandbox = [{ provider: 'sandbox', sender: null }]
     expect(carriers.of({ ...sms, livemode: false })).toEqual(sandbox)
-    expect(carriers.of({ ...sms, channel: 'voice' })).toEqual(sandbox)
+    expect(carriers.of({ ...sms, channel: 'whatsapp' })).toEqual(sandbox)
     expect(carriersOf().of(sms)).toEqual(sandbox)
   })
 
@@ -60,6 +60,15 @@ describe('carriers of a message', () => {
     expect(none.of({ ...sms, provider: 'sandbox' })).toEqual(sandbox)
     expect(none.of({ ...sms, livemode: false, provider: 'gone' })).toEqual(sandbox)
     expect(carriers.of({ ...sms, provider: 'gone' })).toHaveLength(3)
+  })
+
+  it('are empty for a live call without a provider for voice, which would seem answered in the sandbox', () => {
+    const call = { ...sms, channel: 'voice' } as const
+    expect(carriers.of(call)).toEqual([])
+    const sandbox = [{ provider: 'sandbox', sender: null }]
+    expect(carriers.of({ ...call, livemode: false })).toEqual(sandbox)
+    // A call that an earlier version gave to the sandbox gets its end there.
+    expect(carriers.of({ ...call, provider: 'sandbox' })).toEqual(sandbox)
   })
 
   it('are empty when no provider has the sender', () => {

@@ -14,8 +14,9 @@ export interface Carrier {
 /** The providers for messages, as the settings alone determine them. */
 export interface Carriers {
   /**
-   * Returns providers, ordered as in the settings. Test messages, and channels without a provider, get the sandbox. Empty
-   * if a real `provider` was tried before and none serves the channel now: the sandbox would report the message as delivered.
+   * Returns providers, ordered as in the settings. Test messages, and channels without a provider, get the sandbox. Empty for a live
+   * call, and for a message that a real `provider` had before, if none serves the channel now: the sandbox would report that it
+   * reached the recipient.
    */
   of(message: {
     channel: Channel
@@ -66,7 +67,9 @@ export function createCarriers(
       const { channel, livemode, sender, provider: last = null } = message
       const all = livemode ? serving(channel) : []
       if (all.length === 0) {
-        const isWaiting = livemode && last !== null && last !== SANDBOX.name
+        // A live call is accepted only while a provider for voice is configured.
+        const isForProvider = channel === 'voice' || last !== null
+        const isWaiting = livemode && isForProvider && last !== SANDBOX.name
         return isWaiting ? [] : [{ provider: SANDBOX.name, sender }]
       }
       const able = all.filter(({ traits }) => takes(traits, channel, sender))

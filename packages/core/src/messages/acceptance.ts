@@ -18,7 +18,11 @@ import {
   type NamedRecipient,
   namedRecipients,
 } from '../contract/resources/mail-recipients.ts'
-import type { SendRequest } from '../contract/resources/send-request.ts'
+import {
+  CHANNELS_BUT_VOICE,
+  channelText,
+  type SendRequest,
+} from '../contract/resources/send-request.ts'
 import type { UsedTemplate } from '../contract/resources/templates.ts'
 import { hasUnsubscribeUrl } from '../contract/signing/unsubscribe-url.ts'
 import { type FromRule, fromAddressOf } from '../domains/from-rule.ts'
@@ -236,8 +240,12 @@ export function createSenders({
       const { channel, from, content } = request
       const message = carriers.senderFault(channel, from)
       if (message !== null) return { path: 'from', message }
-      // The sandbox sends no mail, so it accepts any address.
-      if (!carriers.serves(channel)) return null
+      if (!carriers.serves(channel)) {
+        // The sandbox makes no calls with a live key. It sends no mail, so it accepts any address.
+        return channel === 'voice'
+          ? { path: 'channel', message: channelText(CHANNELS_BUT_VOICE) }
+          : null
+      }
       if (channel === 'whatsapp') {
         const { template } = content as WhatsappContent
         if (!template) return null

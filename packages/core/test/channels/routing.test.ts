@@ -119,7 +119,12 @@ describe('a message', () => {
 
   it('goes to the sandbox with a test key or on a channel without a provider', () => {
     expect(route({ livemode: false })).toEqual({ provider: 'sandbox', sender: null })
-    expect(route({ channel: 'voice' })).toEqual({ provider: 'sandbox', sender: null })
+    expect(route({ channel: 'whatsapp' })).toEqual({ provider: 'sandbox', sender: null })
+  })
+
+  it('waits for a provider if it is a live call', () => {
+    const error_message = 'The provider of this message is not in the settings'
+    expect(route({ channel: 'voice' })).toEqual({ provider: null, wait_ms: 1_000, error_message })
   })
 
   it('waits with a reason if no provider can send it', () => {
