@@ -124,6 +124,42 @@ it('{{unsubscribe_url}} is the link of the recipient in html and text, and needs
   expect(sms.body.data.preview.missing).toEqual(['unsubscribe_url'])
 })
 
+it('a broadcast whose subject has {{unsubscribe_url}} is refused, or pauses with the reason', async () => {
+  const [to, subject] = ['kai@people.example', 'Leave: {{ unsubscribe_url }}']
+  await world.contact(owner, { phone: undefined, email: to, tags: ['subjects'] })
+  await publish('subject', { subject: 'News', text: 'Hi' })
+  const request = { channel: 'email', audience: { tags: ['subjects'] } }
+  const scheduled_at = new Date(world.now().getTime() + 60_000).toISOString()
+  const made = await post('broadcasts', { ...request, template: { name: 'subject' }, scheduled_at })
+  expect(made.status, made.text).toBe(201)
+  const variants = [{ channel: 'email', locale: 'en', content: { subject, text: 'Hi' } }]
+  await world.call('PUT', '/api/v1/templates/subject', { key, json: { variants } })
+  await post('templates/subject/publish', {})
+  const reason =
+    'Template subject: only the HTML and the text of an e-mail have {{unsubscribe_url}}: remove it from subject'
+  const refused = await post('broadcasts', { ...request, template: { name: 'subject' } })
+  expect(refused.body.details).toEqual([{ path: 'template.name', message: reason }])
+  await passTime()
+  const { id } = made.body.data.broadcast
+  const { broadcast } = (await world.call('GET', `/api/v1/broadcasts/${id}`, { key })).body.data
+  expect(broadcast).toMatchObject({
+    ...{ status: 'paused', pause: { reason: 'template', message: reason } },
+    counts: { contacts: 0, accepted: 0 },
+  })
+  // A value of the request, a fallback, and a place in a block that may be left out are no faults of the template.
+  const variables = { unsubscribe_url: 'x' }
+  const valued = await post('broadcasts', { ...request, template: { name: 'subject', variables } })
+  expect(valued.status, valued.text).toBe(201)
+  for (const [name, subject] of [
+    ['fallback', '{{unsubscribe_url|there}}'],
+    ['block', 'News{{#if late}}{{unsubscribe_url}}{{/if}}'],
+  ] as const) {
+    await publish(name, { subject, text: 'Hi' })
+    const sent = await post('broadcasts', { ...request, template: { name } })
+    expect(sent.status, sent.text).toBe(201)
+  }
+})
+
 it('a transactional e-mail has no postal address', async () => {
   await world.contact(owner, { phone: undefined, email: 'bo@people.example', tags: ['plain'] })
   await publish('receipt', { subject: 'Receipt', text: 'Thanks' }, 'transactional')

@@ -7,7 +7,7 @@ import type { BulkRequest } from '../contract/resources/bulk-request.ts'
 import type { EmailContent } from '../contract/resources/content.ts'
 import { CHANNELS_BUT_VOICE, channelText } from '../contract/resources/send-request.ts'
 import type { TemplateUse } from '../contract/resources/template-use.ts'
-import { takesOneClick } from '../contract/signing/unsubscribe-url.ts'
+import { takesOneClick, UNSUBSCRIBE_URL } from '../contract/signing/unsubscribe-url.ts'
 import type { BulkParts } from '../messages/bulk-accept.ts'
 import { type Recipients, recipientsOf } from '../messages/bulk-recipients.ts'
 import type { BroadcastRow, ContactRow } from '../rows/rows.ts'
@@ -71,7 +71,10 @@ export function createOneClickRule({
   }
 }
 
-/** @throws SvcError `validation_error` like a send from the template, also for a sender that is not allowed. */
+/**
+ * @throws SvcError `validation_error` like a send from the template, also for a sender that is not allowed, and for a template whose
+ *   unsubscribe link no message could have.
+ */
 export async function openMailing(
   { storage, senders, oneClickFault }: MailingParts,
   identity: KeyIdentity,
@@ -81,7 +84,11 @@ export async function openMailing(
   if (of.channel === 'email' && source.category === 'marketing') {
     checkUnsubscribe(source, oneClickFault)
   }
-  const { placeholders } = contentTemplate(source.content, { has_blocks: true })
+  const { placeholders, needed } = contentTemplate(source.content, { has_blocks: true })
+  const lacking = needed.find(
+    ({ name, field }) => name === UNSUBSCRIBE_URL && source.lookUp(name, field) === null,
+  )
+  if (lacking) throw refused(source, `${LINK_PLACES}: remove it from ${lacking.field}`)
   const { length } = JSON.stringify(source.content)
   const size = Math.min(
     LIMITS.broadcast_step,
@@ -96,18 +103,24 @@ export async function openMailing(
 
 /** @throws SvcError `validation_error` for a marketing e-mail that its recipient cannot unsubscribe from with one click. */
 function checkUnsubscribe(
-  { content, used }: TemplateSource,
+  source: TemplateSource,
   oneClickFault: MailingParts['oneClickFault'],
 ): void {
-  const { headers = {} } = content as EmailContent
-  const refused = (why: string) => invalid('template.name', `Template ${used.name}: ${why}`)
-  if (lacksOneClick({ headers })) throw refused(NEEDS_ONE_CLICK)
+  const { headers = {} } = source.content as EmailContent
+  if (lacksOneClick({ headers })) throw refused(source, NEEDS_ONE_CLICK)
   const hasOwn = Object.keys(headers).some((name) => name.toLowerCase() === 'list-unsubscribe')
   const fault = hasOwn ? null : oneClickFault()
   if (fault === null) return
   throw refused(
+    source,
     `its marketing e-mails would lack one-click unsubscribe (RFC 8058), because ${fault}. Ask the operator, or give the template List-Unsubscribe and List-Unsubscribe-Post of its own`,
   )
+}
+
+const LINK_PLACES = `only the HTML and the text of an e-mail have {{${UNSUBSCRIBE_URL}}}`
+
+function refused({ used }: TemplateSource, why: string): SvcError {
+  return invalid('template.name', `Template ${used.name}: ${why}`)
 }
 
 /** The request of a bulk to these contacts. */

@@ -29,6 +29,18 @@ describe('a content template', () => {
     expect(fill({ subject: '{{a}}{{b|x}}', text: '{{a}}{{c}}' }).missing).toEqual(['a', 'c'])
   })
 
+  test('names what each filling needs a value for: outside of blocks, and without a fallback', () => {
+    const content = {
+      subject: '{{a}}{{b|x}}',
+      text: '{{#if c}}{{d}}{{else}}{{e}}{{/if}}{{a}}{{#each f}}{{g}}{{/each}}',
+    }
+    expect(contentTemplate(content as never, { has_blocks: true }).needed).toEqual([
+      { name: 'a', field: 'subject' },
+      { name: 'a', field: 'text' },
+    ])
+    expect(contentTemplate({ text: 'Hi' }).needed).toEqual([])
+  })
+
   test('leaves addresses unchanged', () => {
     const content = { media: { type: 'image', url: 'https://x.example/{{a}}', caption: 'c' } }
     expect(fill(content, { a: '1' }).placeholders).toBe(0)

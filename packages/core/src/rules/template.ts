@@ -10,6 +10,8 @@ export type LookUp = (name: string, field: string) => TemplateValue
 export interface ContentTemplate {
   /** The number of placeholders and blocks. If it is 0, every filling returns the same object. */
   placeholders: number
+  /** The placeholders that each filling needs a value for, with their fields: outside of blocks, and without a fallback. */
+  needed: readonly { name: string; field: string }[]
   /**
    * Fills in the placeholders. A placeholder with no value and no fallback stays empty and is added to `missing`.
    * `spent.steps` grows by the work.
@@ -43,6 +45,7 @@ const FILLED =
 
 interface Parsing {
   placeholders: number
+  needed: { name: string; field: string }[]
   /** Whether `{{#if}}` and `{{#each}}` are blocks; otherwise they are faults. */
   has_blocks: boolean
   /** The place of the content in the request. */
@@ -59,11 +62,13 @@ export function contentTemplate(
   content: Content,
   { has_blocks = false, place = 'content' }: { has_blocks?: boolean; place?: string } = {},
 ): ContentTemplate {
-  const parsing: Parsing = { placeholders: 0, has_blocks, place }
+  const parsing: Parsing = { placeholders: 0, needed: [], has_blocks, place }
   const fill = fillOf(content, [], parsing)
-  if (fill === null) return { placeholders: 0, fill: () => content }
+  const { placeholders, needed } = parsing
+  if (fill === null) return { placeholders: 0, needed, fill: () => content }
   return {
-    placeholders: parsing.placeholders,
+    placeholders,
+    needed,
     fill(lookUp, missing, spent) {
       const filling = { lookUp, missing, steps: 0 }
       const filled = fill(filling) as Content
@@ -176,7 +181,10 @@ function textTemplate(text: string, path: string, parsing: Parsing): Fill | null
       current.otherwise = []
       into = current.otherwise
     } else {
-      into.push(placeholderOf(inside, refuse))
+      const placeholder = placeholderOf(inside, refuse)
+      const { name, fallback } = placeholder
+      if (fallback === null && !current) parsing.needed.push({ name, field: path })
+      into.push(placeholder)
     }
   }
   addText(text.slice(end))

@@ -3,10 +3,11 @@ import type { MessageRef, ProviderContext } from '../outside/provider.ts'
 import type { Channel, Content, EmailContent } from '../resources/content.ts'
 import { messageToken } from './mail-address-token.ts'
 
-const NAME = 'unsubscribe_url'
+/** The name of the placeholder for the unsubscribe link of an e-mail. */
+export const UNSUBSCRIBE_URL = 'unsubscribe_url'
 
 /** Stands for the unsubscribe link of an e-mail, in templates and in stored contents: the link names the message. */
-const PLACEHOLDER = `{{${NAME}}}`
+const PLACEHOLDER = `{{${UNSUBSCRIBE_URL}}}`
 
 /** The address at which the recipient of an e-mail unsubscribes. */
 export function unsubscribeUrl(
@@ -30,7 +31,7 @@ export function takesOneClick(public_url: string): boolean {
  * placeholder, and in a field that has no link, such as the subject.
  */
 export function unsubscribeValue(channel: Channel, name: string, field: string): string | null {
-  return channel === 'email' && name === NAME && FIELDS.has(field) ? PLACEHOLDER : null
+  return channel === 'email' && name === UNSUBSCRIBE_URL && FIELDS.has(field) ? PLACEHOLDER : null
 }
 
 /** Whether an e-mail shows its unsubscribe link. */
