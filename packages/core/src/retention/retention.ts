@@ -140,7 +140,7 @@ const STEPS: Record<RetentionKind, Step> = {
   events: stepEvents,
   received_messages: stepReceived,
   bulk_rejections: stepRejections,
-  bulk_contents: stepContents,
+  bulk_texts: stepTexts,
 }
 
 /** Where rows to erase are: the histories, and months that are detached from them, with marks of their own. */
@@ -261,10 +261,10 @@ async function stepRejections(
   return last ?? before_id
 }
 
-async function stepContents(
+async function stepTexts(
   { retention }: Writes,
   { workspaceId, from_id, before_id }: Walk & { from_id: string },
 ): Promise<string> {
-  const next = await retention.forgetContents(workspaceId, { from_id, before_id }, STEP_ROWS)
+  const next = await retention.forgetTexts(workspaceId, { from_id, before_id }, STEP_ROWS)
   return next ?? before_id
 }

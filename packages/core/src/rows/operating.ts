@@ -14,7 +14,10 @@ export function operatingTables(d: Dialect) {
     backup_at: d.time(),
     created_at: d.time().notNull(),
   })
-  /** The point in a workspace's history up to which retention has been applied. */
+  /**
+   * The point in a workspace's history up to which retention has been applied. `bulk_contents` was the kind of an earlier version, which left
+   * the names of some bulks.
+   */
   const retention_marks = d.table(
     'retention_marks',
     {
@@ -27,7 +30,7 @@ export function operatingTables(d: Dialect) {
           | 'events'
           | 'received_messages'
           | 'bulk_rejections'
-          | 'bulk_contents'
+          | 'bulk_texts'
         >()
         .notNull(),
       /** Retention has been applied to the rows with lower ids. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { verifyLedger } from '../../src/maintenance/ledger/verify-ledger.ts'
 import { createRetention } from '../../src/retention/retention.ts'
+import { idFloor } from '../../src/runtime/runtime.ts'
 import type { Storage } from '../../src/storage/ports/storage.ts'
 import { benchFor, EVERYTHING, only } from '../storage/bench.ts'
 import { ENGINES } from './engines.ts'
@@ -126,6 +127,21 @@ describe.each(ENGINES)('retention on %s', (_, engineOf) => {
       new Set(['no content of null from null', 'no content of old from Acme']),
     )
     expect(found.at(-1)).toBe('young')
+  })
+
+  it('removes the name of a bulk to one recipient whose content an earlier version removed', async () => {
+    const workspaceId = await bench.workspace()
+    const { messages, ...request } = bench.make.bulk(workspaceId, 1)
+    const bulk = bench.make.bulkRow(messages, { content: null, name: 'May', sender: 'Acme' })
+    await bench.accept({ ...request, messages, bulk })
+    pass(31)
+    const mark = idFloor(bench.clock.now())
+    await bench.storage.write(({ retention }) =>
+      retention.setMark(workspaceId, 'bulk_contents' as never, mark),
+    )
+    await retention().apply(going)
+    const found = await bench.storage.read.bulks.byId(workspaceId, bulk.id)
+    expect(found).toMatchObject({ content: null, name: null, sender: null })
   })
 
   it('leaves nothing of long texts in the pages that they had', async () => {

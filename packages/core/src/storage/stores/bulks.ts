@@ -9,6 +9,8 @@ import {
   inArray,
   isNotNull,
   lte,
+  or,
+  type SQL,
   sql,
 } from 'drizzle-orm'
 import type { Slice } from '../../contract/endpoints/paging.ts'
@@ -37,6 +39,14 @@ export interface ListedBulkRow extends BulkRow {
   queued: number
   failed: number
   canceled: number
+}
+
+/** A bulk without what may be about its recipient. */
+export const UNNAMED = { content: null, name: null, sender: null }
+
+/** SQL: whether a bulk to one recipient has something that may be about this person. */
+export function namesOne({ accepted, content, name, sender }: Tables['bulks']): SQL | undefined {
+  return and(eq(accepted, 1), or(isNotNull(content), isNotNull(name), isNotNull(sender)))
 }
 
 /** A message that a pause holds. */

@@ -22,6 +22,7 @@ import type { Tables } from '../../rows/tables.ts'
 
 import type { Recipient } from '../../rules/recipients.ts'
 import { idFloor, timeOfId } from '../../runtime/runtime.ts'
+import { namesOne, UNNAMED } from './bulks.ts'
 import { fileStore } from './files.ts'
 import { blocksOf, filledUp, includes, isAfter, isIndexed, type StoreDialect } from './queries.ts'
 
@@ -133,7 +134,7 @@ export function erasureStore(db: Db, tables: Tables, dialect: StoreDialect) {
     }
   }
 
-  /** Removes the contents of bulks to one recipient, which may be about this person, with the messages. */
+  /** Removes what names bulks to one recipient, which may be about this person, with the messages. */
   async function forgetBulks(workspaceId: string, messageIds: readonly string[]): Promise<void> {
     const mine = and(
       eq(messages.workspace_id, workspaceId),
@@ -141,12 +142,9 @@ export function erasureStore(db: Db, tables: Tables, dialect: StoreDialect) {
       isNotNull(messages.bulk_id),
     )
     const ids = db.select({ id: messages.bulk_id }).from(messages).where(mine)
-    const { workspace_id, id, accepted, content } = bulks
-    const single = and(eq(workspace_id, workspaceId), inArray(id, ids), eq(accepted, 1))
-    await db
-      .update(bulks)
-      .set({ name: null, sender: null, content: null })
-      .where(and(single, isNotNull(content)))
+    const { workspace_id, id } = bulks
+    const theirs = and(eq(workspace_id, workspaceId), inArray(id, ids))
+    await db.update(bulks).set(UNNAMED).where(and(theirs, namesOne(bulks)))
   }
 
   return {

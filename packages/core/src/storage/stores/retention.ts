@@ -4,6 +4,7 @@ import type { Db } from '../../rows/dialect.ts'
 import type { MessageRow, RetentionMarkRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
 
+import { namesOne, UNNAMED } from './bulks.ts'
 import { filledUp } from './queries.ts'
 
 /** The walks, oldest row first. `late_messages`: messages that were not finished when `messages` passed them. */
@@ -34,7 +35,7 @@ export function retentionStore(db: Db, tables: Tables) {
       events: { t: events, id: events.id },
       received_messages: { t: received, id: received.id },
       bulk_rejections: { t: rejections, id: rejections.bulk_id },
-      bulk_contents: { t: bulks, id: bulks.id },
+      bulk_texts: { t: bulks, id: bulks.id },
     })[kind]
   const markOf = (workspaceId: string, kind: RetentionKind, latest: string) =>
     and(eq(marks.workspace_id, workspaceId), eq(marks.kind, kind), lte(marks.before_id, latest))
@@ -189,24 +190,22 @@ export function retentionStore(db: Db, tables: Tables) {
        * Removes the contents of the oldest bulks of the range, at most `rows`, and what names a bulk to one recipient. Returns
        * the id of the first bulk that is left; null if the range has none.
        */
-      async forgetContents(
+      async forgetTexts(
         workspaceId: string,
         { from_id, before_id }: IdRange,
         rows: number,
       ): Promise<string | null> {
         const { id } = bulks
-        const some = within('bulk_contents', workspaceId, { from_id, before_id })
+        const some = within('bulk_texts', workspaceId, { from_id, before_id })
         const oldest = db.select({ id }).from(bulks).where(some).orderBy(asc(id))
         const next = (await oldest.limit(rows + 1))[rows]?.id ?? null
         const until = { from_id, before_id: next ?? before_id }
-        const contents = within('bulk_contents', workspaceId, until)
-        const still = and(contents, isNotNull(bulks.content))
-        const ofOne = { content: null, name: null, sender: null }
+        const over = within('bulk_texts', workspaceId, until)
+        await db.update(bulks).set(UNNAMED).where(and(over, namesOne(bulks)))
         await db
           .update(bulks)
-          .set(ofOne)
-          .where(and(still, eq(bulks.accepted, 1)))
-        await db.update(bulks).set({ content: null }).where(still)
+          .set({ content: null })
+          .where(and(over, isNotNull(bulks.content)))
         return next
       },
       /** Removes conversations with these recipients whose last message is older than `before`. */

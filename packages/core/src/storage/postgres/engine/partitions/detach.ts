@@ -449,7 +449,7 @@ async function moveDeliveries(
 const IS_ERASED = `(m.erased_at is not null or m.content::text = '{}')`
 
 /**
- * Removes the contents of bulks to one recipient whose message was erased or redacted while the bulk was elsewhere, as an erasure does with
+ * Removes what names bulks to one recipient whose message was erased or redacted while the bulk was elsewhere, as an erasure does with
  * those that it finds. `place`: what stands before the names of the tables.
  */
 export async function forgetContents(
@@ -462,7 +462,7 @@ export async function forgetContents(
 ): Promise<void> {
   await run(
     `update ${place}bulks c set name = null, sender = null, content = null
-     where c.accepted = 1 and c.content is not null and ${where} and exists (select from ${place}messages m
+     where c.accepted = 1 and coalesce(c.content::text, c.name, c.sender) is not null and ${where} and exists (select from ${place}messages m
        where m.workspace_id = c.workspace_id and m.bulk_id = c.id and m.bulk_id is not null and ${IS_ERASED})`,
     values,
   )

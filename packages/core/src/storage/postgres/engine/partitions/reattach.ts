@@ -72,7 +72,7 @@ export async function attachMonth(
   const messages = await messagesOf(run, month)
   await change(pool, options, async (run) => {
     // The bulks came back after the messages.
-    await putMarksBack(run, month, `kind in ('bulk_rejections', 'bulk_contents')`)
+    await putMarksBack(run, month, `kind in ('bulk_rejections', 'bulk_texts')`)
     await run(`drop schema ${month.schema} cascade`)
   })
   return messages
