@@ -11,6 +11,7 @@ import { bundled } from '../../../test/bundled.ts'
 import type { Slice } from '../src/contract/endpoints/paging.ts'
 import { units } from '../src/contract/fields/units.ts'
 import { inspectDatabase } from '../src/maintenance/inspect/inspect.ts'
+import type { Operation } from '../src/rules/decide.ts'
 import { migrationsOf } from '../src/storage/migrations.ts'
 import type { Storage } from '../src/storage/ports/storage.ts'
 import { assertDurable, connect, migrate, Sqlite } from '../src/storage/sqlite/engine/connection.ts'
@@ -499,47 +500,61 @@ describe('SQLite alone', () => {
       await broadcasts.hasQueued(id, 'broadcast')
       await broadcasts.totals(id, 'broadcast')
       await broadcasts.unsubscribed(id, { id: 'broadcast', channel: 'sms', started_at: at })
+      const page = { after_id: '', before_id: 'z', limit: 10 }
+      await storage.write(({ history }) => history.bulks(id, page, at))
     })
-    const ofMessages = plans.filter((one) => /\bmessages\b/.test(one))
-    expect(ofMessages).toHaveLength(8)
-    for (const plan of ofMessages) expect(plan).toMatch(/INDEX messages_bulk /)
+    expect(plans.filter((one) => one.includes('COVERING INDEX messages_bulk '))).toHaveLength(9)
+    const others = plans.filter((one) => / messages .*(INDEX|KEY)/.test(one))
+    expect(others.filter((one) => !/messages_bulk |KEY .* AND id=\?\)$/.test(one))).toEqual([])
   })
 
-  it('reads what is about a message from an index, not the history of its workspace', async () => {
-    const storage = open()
-    const id = await workspace(storage)
-    const request = make.send(id)
-    await storage.hot.accept([request])
-    const message_id = only(request.messages).id
-    const aboutMessage = async () => {
-      const at = runtime.now()
-      const outcomes = await storage.hot.cancel({ workspace_id: id, message_ids: [message_id], at })
-      expect(outcomes).toEqual(['canceled'])
-      await storage.read.credits.entriesAbout(id, [message_id, 'other'])
-      await storage.read.webhooks.deliveriesOf(id, message_id)
-      await storage.read.erasure.eventsOf(id, message_id, at)
-      const until = runtime.advance(1_000)
-      await storage.write(async ({ erasure, history }) => {
-        await erasure.forgetResponsesAbout(id, [message_id])
-        expect(await history.removeMessages(id, [message_id], { until, at: until })).toBe(1)
-      })
-    }
-    const prepared = vi.spyOn(Sqlite.prototype, 'prepare')
-    await aboutMessage()
-    const texts = prepared.mock.calls.map(([text]) => text)
-    prepared.mockRestore()
-    const asked = texts.filter((text) => /^(select|update|delete|with) /.test(text))
-    const whole = asked.filter((text) =>
-      planOf(text).some((one) =>
-        /(ledger_entries|deliveries) USING PRIMARY KEY \(workspace_id=\?\)$/.test(one),
-      ),
-    )
-    expect(whole).toEqual([])
-    const plans = asked.flatMap(planOf)
-    for (const index of ['ledger_entries_reference', 'deliveries_message']) {
-      expect(plans).toContainEqual(expect.stringContaining(`INDEX ${index} `))
-    }
-  })
+  it.each(['sms', 'voice'] as const)(
+    'reads what is about a message by %s from an index, not the history of its workspace',
+    async (channel) => {
+      const storage = open()
+      const id = await workspace(storage)
+      const request = make.send(id, { channel })
+      const hold = { kind: 'hold', amount: units(0), held_delta: SMS_PRICE } as const
+      const debit = { ...(request.debit as Operation), ...(channel === 'voice' && hold) }
+      await storage.hot.accept([{ ...request, debit }])
+      const message_id = only(request.messages).id
+      const aboutMessage = async () => {
+        const at = runtime.now()
+        const outcomes = await storage.hot.cancel({
+          workspace_id: id,
+          message_ids: [message_id],
+          at,
+        })
+        expect(outcomes).toEqual(['canceled'])
+        await storage.read.credits.entriesAbout(id, [message_id, 'other'])
+        await storage.read.webhooks.deliveriesOf(id, message_id)
+        await storage.read.erasure.eventsOf(id, message_id, at)
+        const until = runtime.advance(1_000)
+        await storage.write(async ({ erasure, history }) => {
+          await erasure.forgetResponsesAbout(id, [message_id])
+          expect(await history.removeMessages(id, [message_id], { until, at: until })).toBe(1)
+        })
+      }
+      const prepared = vi.spyOn(Sqlite.prototype, 'prepare')
+      await aboutMessage()
+      const texts = prepared.mock.calls.map(([text]) => text)
+      prepared.mockRestore()
+      const asked = texts.filter((text) => /^(select|update|delete|with) /.test(text))
+      // A settlement reads what was held for a call.
+      const ofSettlement = asked.filter((text) => text.endsWith('ref_id = ? order by seq'))
+      expect(ofSettlement).toHaveLength(channel === 'voice' ? 1 : 0)
+      const whole = asked.filter((text) =>
+        planOf(text).some((one) =>
+          /(ledger_entries|deliveries) USING PRIMARY KEY \(workspace_id=\?\)$/.test(one),
+        ),
+      )
+      expect(whole).toEqual([])
+      const plans = asked.flatMap(planOf)
+      for (const index of ['ledger_entries_reference', 'deliveries_message']) {
+        expect(plans).toContainEqual(expect.stringContaining(`INDEX ${index} `))
+      }
+    },
+  )
 
   it('finds the verifications of a status in their index, in their order', async () => {
     const storage = open()

@@ -201,7 +201,10 @@ export function retentionStore(db: Db, tables: Tables) {
         const next = (await oldest.limit(rows + 1))[rows]?.id ?? null
         const until = { from_id, before_id: next ?? before_id }
         const over = within('bulk_texts', workspaceId, until)
-        await db.update(bulks).set(UNNAMED).where(and(over, namesOne(bulks)))
+        await db
+          .update(bulks)
+          .set(UNNAMED)
+          .where(and(over, namesOne(bulks)))
         await db
           .update(bulks)
           .set({ content: null })
