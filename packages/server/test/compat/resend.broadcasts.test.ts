@@ -1,3 +1,4 @@
+import { readProvider } from '@svc/core/operate'
 import { Resend } from 'resend'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { Account } from '../accounts.ts'
@@ -318,6 +319,13 @@ describe('a broadcast', () => {
       [{ send: true, scheduledAt: 'in 100 days' }, { statusCode: 422 }],
       [{ topicId: 'x' }, { message: 'The `topic_id` field is not supported.' }],
       [{ name: 'n'.repeat(201) }, { statusCode: 422 }],
+      [
+        { subject: 'Leave: {{{RESEND_UNSUBSCRIBE_URL}}}' },
+        {
+          message:
+            'The broadcast: only the HTML and the text of an e-mail have {{{RESEND_UNSUBSCRIBE_URL}}}: remove it from subject',
+        },
+      ],
     ]
     for (const [fields, error] of wrong) {
       const made = await resend.broadcasts.create({ ...letter, ...fields } as never)
@@ -344,6 +352,25 @@ describe('a broadcast', () => {
       expect(made.error, JSON.stringify(options)).toMatchObject({ name: 'restricted_api_key' })
     }
     expect((await resend.broadcasts.get(id)).data?.status).toBe('draft')
+  })
+})
+
+describe('a broadcast without one-click unsubscribe', () => {
+  const mailer = readProvider({
+    ...{ type: 'smtp', name: 'mailer', url: 'smtp://127.0.0.1:1', mail_domain: 'mail.example' },
+    unsubscribe: false,
+  })
+  const plain = useWorld({ listen: true, providers: [mailer] })
+
+  it('is refused in words of the caller', async () => {
+    const { key } = await plain().key(await plain().signup())
+    const client = new Resend(key, { baseUrl: `${plain().url}/compat/resend` })
+    const made = await client.broadcasts.create({ ...LETTER, segmentId: 'mine' })
+    expect(made.error).toMatchObject({
+      ...{ statusCode: 422, name: 'validation_error' },
+      message:
+        'The broadcast: its marketing e-mails would lack one-click unsubscribe (RFC 8058), because a provider of e-mail has it turned off. Ask the operator',
+    })
   })
 })
 

@@ -90,7 +90,8 @@ function toPlaceholders(text: string): string {
     })
 }
 
-function fromPlaceholders(text: string): string {
+/** A text with the placeholders of Resend. */
+export function fromPlaceholders(text: string): string {
   return text.replaceAll(LINK, RESEND_LINK).replace(/\{\{([^{}]*)\}\}/g, (all, inside: string) => {
     const [own, fallback] = namedIn(inside)
     if (fallback === undefined) return all

@@ -16,7 +16,7 @@ import type { DecodedCore } from '@svc/core/operate'
 import * as z from 'zod'
 import { keyOf } from '../../admission/authenticator.ts'
 import type { Call, Handlers } from '../../routes/mount.ts'
-import { fromContent, toContent } from './broadcast-content.ts'
+import { fromContent, fromPlaceholders, toContent } from './broadcast-content.ts'
 import { readTime } from './email-body.ts'
 import { addresses, from, optional, withoutAbsent } from './fields.ts'
 import { answer, listQuery, ONE_ID, ROOT } from './tables.ts'
@@ -202,13 +202,9 @@ export function broadcastHandlers({
   ): Promise<void> {
     const variants = [{ channel: 'email', locale: LOCALE, content }]
     const made = { templates: [{ name, category: 'marketing', variants }] }
-    try {
-      await templates.push(workspace_id, decode(api.templates.push.body, made), actor)
-    } catch (error) {
-      if (!(error instanceof SvcError) || error.code !== 'validation_error') throw error
-      // Callers do not know the template.
-      throw invalid('template', error.message.replace(`${name}: `, ''))
-    }
+    await ofBroadcast(name, async () =>
+      templates.push(workspace_id, decode(api.templates.push.body, made), actor),
+    )
   }
 
   /** Stores a draft, or one that begins at once or at its time. Without the broadcast, its template does not stay. */
@@ -227,8 +223,8 @@ export function broadcastHandlers({
       const named = { name: name ?? undefined, from: from ?? undefined }
       const body = { ...rest, ...named, channel: 'email', template: { name: template } }
       const read = decode(api.broadcasts.create.body, withoutAbsent(body))
-      const { data } = await broadcasts.create(keyOf(identity), read, {}, actor)
-      return data.broadcast.id
+      const create = () => broadcasts.create(keyOf(identity), read, {}, actor)
+      return (await ofBroadcast(template, create)).data.broadcast.id
     } catch (error) {
       await templates.delete(workspace_id, template, actor)
       throw error
@@ -325,15 +321,19 @@ export function broadcastHandlers({
       await publish({ workspace_id, actor }, template.name, content)
       const changes = withoutAbsent({ name: name || undefined, audience, from: sender.name })
       const read = decode(api.broadcasts.update.body, changes) as Body<typeof api.broadcasts.update>
-      await broadcasts.update(keyOf(identity), before.id, read, actor)
+      await ofBroadcast(template.name, () =>
+        broadcasts.update(keyOf(identity), before.id, read, actor),
+      )
       return { object: 'broadcast', id: before.id }
     },
     async send({ identity, viewer, params, body, actor }) {
-      const { id, ...found } = await find(viewer, params.id)
+      const { id, template, ...found } = await find(viewer, params.id)
       assertDraft(found)
       const scheduled_at =
         body.scheduled_at === undefined ? null : readTime(body.scheduled_at, now())
-      await broadcasts.update(keyOf(identity), id, { scheduled_at, draft: false }, actor)
+      await ofBroadcast(template.name, () =>
+        broadcasts.update(keyOf(identity), id, { scheduled_at, draft: false }, actor),
+      )
       return { object: 'broadcast', id }
     },
     async cancel({ identity, viewer, params, actor }) {
@@ -363,6 +363,24 @@ export function broadcastHandlers({
       await templates.delete(workspace_id, found.template.name, actor)
       return { object: 'broadcast', id: found.id, deleted: true }
     },
+  }
+}
+
+/** What callers of this door cannot do: its broadcasts have no headers. */
+const OWN_HEADERS = /, or give the template [^.]*$/
+
+/** Runs `work`. Its refusals name the broadcast in place of its template, which callers do not know. */
+async function ofBroadcast<T>(template: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof SvcError) || error.code !== 'validation_error') throw error
+    const path = error.details?.[0]?.path ?? ''
+    const text = error.message
+      .replace(`Template ${template}`, 'The broadcast')
+      .replace(`${template}: `, '')
+      .replace(OWN_HEADERS, '')
+    throw invalid(path.startsWith('template') ? 'template' : path, fromPlaceholders(text))
   }
 }
 
