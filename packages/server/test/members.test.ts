@@ -345,6 +345,16 @@ describe('the change of the owner', () => {
       expectStatus(201, await as(elsewhere, 'POST', '/invitations', { email, role: 'viewer' }))
       expectStatus(200, await accept({ token: await tokenFor(email), password }))
     }
+    // A member who leaves and joins again is the same person.
+    const [left, returned] = [await world().signup(), { email: heir.email, role: 'viewer' }]
+    const join = async () => {
+      expectStatus(201, await as(left, 'POST', '/invitations', returned))
+      const token = await tokenFor(heir.email)
+      expectStatus(200, await accept({ token, password: heir.password }))
+    }
+    await world().verify(left)
+    await join()
+    expectStatus(200, await as(left, 'DELETE', `/members/${heir.id}`))
     expectStatus(200, await as(heir, 'PUT', '/account', { phone: '+14155552671' }))
     const path = `/members/${heir.id}/owner`
     expectStatus(200, await as(owner, 'POST', path, { current_password: owner.password }))
@@ -365,6 +375,9 @@ describe('the change of the owner', () => {
     for (const name of [email, owner.email]) {
       expect(others).toContainEqual(['member.added', name])
     }
+    await join()
+    const added = (await actorsOf(left)).filter(([action]) => action === 'member.added')
+    expect(added).toEqual(Array(2).fill(['member.added', email]))
     // Its present address is not for a workspace that the person left.
     expectStatus(200, await as(elsewhere, 'DELETE', `/members/${owner.id}`))
     const later = await actorsOf(elsewhere)

@@ -242,8 +242,11 @@ async function exchangeOwner(
     [workspace_id, former],
     [user.id, workspace_id],
   ] as const) {
-    for (const other of await members.ofUser(from))
-      await audit.moveLogin(other.workspace_id, from, to)
+    const joined = (await members.ofUser(from)).map((other) => other.workspace_id)
+    const others = new Set([...joined, ...(await audit.leftBy(from))])
+    // Here the owner has the id of the workspace before and after.
+    others.delete(workspace_id)
+    for (const other of others) await audit.moveLogin(other, from, to)
   }
   await users.move(workspace_id, former)
   await users.move(user.id, workspace_id)

@@ -100,6 +100,22 @@ export function auditContract(open: OpenStorage): void {
     expect(await shown(other)).toEqual([[null, other]])
   })
 
+  it('knows which workspaces a login has left', async () => {
+    const [mine, other] = [await bench.workspace(0), await bench.workspace(0)]
+    const removed = (workspace_id: string, id: string) =>
+      bench.storage.write(({ audit }) =>
+        audit.record(
+          auditRow(bench.clock, SERVICE, {
+            ...{ workspace_id, action: 'member.removed', target: { type: 'member', id } },
+          }),
+        ),
+      )
+    for (let i = 0; i < 2; i++) await removed(mine, 'A')
+    await removed(other, 'B')
+    const leftBy = (id: string) => bench.storage.write(({ audit }) => audit.leftBy(id))
+    expect([await leftBy('A'), await leftBy('B'), await leftBy('C')]).toEqual([[mine], [other], []])
+  })
+
   it('forgets entries after their time', async () => {
     const workspaceId = await bench.workspace(0)
     await record(workspaceId, 'session.created')

@@ -170,6 +170,12 @@ export function auditStore(db: Db, tables: Tables) {
           .set({ target_id: to ?? workspaceId })
           .where(upon)
       },
+      /** The workspaces of which a login was a member before, as far as the log knows. */
+      async leftBy(userId: string): Promise<string[]> {
+        const removed = and(eq(t.action, 'member.removed'), eq(t.target_id, userId))
+        const found = db.selectDistinct({ id: t.workspace_id }).from(t).where(removed)
+        return (await found).map(({ id }) => id)
+      },
       /** Removes at most `limit` entries that are older than `before`; returns their number. */
       async forget(before: Date, limit: number): Promise<number> {
         // Entries about settings stay, because the next start compares the settings with the newest such entry.
