@@ -207,6 +207,7 @@ export function createBroadcast(stage: Stage, step: Doing<'broadcast'>): void {
       ...(tags && { tags: [tags] }),
       ...(fate % 5 === 0 && { attributes: { city: 'Moshi' } }),
       ...(fate % 7 === 0 && { exclude_tags: ['odd'] }),
+      ...(fate % 11 === 0 && { exclude_attributes: { city: 'Moshi' } }),
     },
     ...(rate !== null && { rate }),
     ...(delay_s > 0 && { scheduled_at }),

@@ -15,7 +15,8 @@ beforeAll(async () => {
   await client.templates.create({ name: 'news', variants })
   await client.templates.publish('news', {})
   const tags = ['vip']
-  await client.contacts.create({ name: 'Asha', phone: '+15005550006', tags })
+  const attributes = { city: 'Moshi' }
+  await client.contacts.create({ name: 'Asha', phone: '+15005550006', tags, attributes })
   await client.contacts.create({ name: 'Juma', email: 'juma@example.com', tags })
   await client.contacts.create({ phone: '+15005550001', tags: ['vip', 'staff'] })
 })
@@ -39,6 +40,8 @@ test('preview shows size, price and samples', async () => {
   expect(stdout).toMatch(/^messages\s+1$/m)
   expect(stdout).toMatch(/^no address\s+1$/m)
   expect(stdout).toContain('Hi Asha, tea')
+  const without = ['--tag', 'vip', '--exclude-attribute', 'city=Moshi']
+  expect((await broadcasts('preview', 'news', ...without)).stdout).not.toContain('Asha')
   const all = await broadcasts('preview', 'news', '--all', '--var', 'offer=cake')
   expect(all.stdout).toContain('Hi Asha, cake')
   expect(all.stderr).toContain('No value for {{name}}')
@@ -116,10 +119,12 @@ test('update changes what its options name, until the broadcast begins', async (
   const { id } = made.broadcast
   const update = async (...options: string[]) =>
     (await json<{ broadcast: Broadcast }>('update', id, ...options)).broadcast
-  const first = await update('--rate', '30', '--exclude-tag', 'bots', '--var', 'shop=Acme')
+  const excluded = ['--exclude-tag', 'bots', '--exclude-attribute', 'city=Berlin', 'kind=old']
+  const first = await update('--rate', '30', ...excluded, '--var', 'shop=Acme')
+  const exclude_attributes = { city: 'Berlin', kind: 'old' }
   expect(first).toMatchObject({
     ...{ id, name: 'May', rate: 30, status: 'scheduled' },
-    audience: { tags: ['vip'], exclude_tags: ['bots'] },
+    audience: { tags: ['vip'], exclude_tags: ['bots'], exclude_attributes },
     template: { name: 'news', variables: { offer: 'tea', shop: 'Acme' } },
   })
   const all = await update(
@@ -132,7 +137,8 @@ test('update changes what its options name, until the broadcast begins', async (
   expect(all).toContain('35 days')
   const plain = await update('--all', '--no-rate', '--no-name', '--template', 'news', '--draft')
   expect(plain).toMatchObject({
-    ...{ name: null, rate: null, status: 'draft', audience: { exclude_tags: ['bots'] } },
+    ...{ name: null, rate: null, status: 'draft' },
+    audience: { exclude_tags: ['bots'], exclude_attributes },
     template: { name: 'news', variables: {} },
   })
   expect(plain.audience.tags).toBeUndefined()

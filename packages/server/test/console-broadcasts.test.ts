@@ -17,6 +17,7 @@ const BROADCAST = {
     tags: ['Berlin, Mitte', '5" screens', 'vip'],
     exclude_tags: ['staff'],
     attributes: { note: ' two\nlines', age: 42 },
+    exclude_attributes: { note: ' a\nb', member: true },
   },
   ...{ scheduled_at: '2026-05-04T09:00:30.000Z', time_zone: null },
 } as unknown as Broadcast
@@ -45,6 +46,7 @@ describe('the form of a broadcast', () => {
       values: { ...draft.values, shop: '6', count: '8', none: 'x' },
       tags: `${draft.tags}, new`,
       attributes: 'age := 43',
+      withoutAttributes: 'city = Berlin\nmember := false',
       at: '2026-05-05T10:00',
     })
     expect(body).toMatchObject({
@@ -52,7 +54,11 @@ describe('the form of a broadcast', () => {
         version: 2,
         variables: { shop: '6', count: '8', vip: true, items: [{ title: 'Tea' }], none: 'x' },
       },
-      audience: { tags: [...(BROADCAST.audience.tags ?? []), 'new'], attributes: { age: 43 } },
+      audience: {
+        tags: [...(BROADCAST.audience.tags ?? []), 'new'],
+        attributes: { age: 43 },
+        exclude_attributes: { city: 'Berlin', member: false },
+      },
     })
     expect(body.scheduled_at).toMatch(/^2026-05-0[456]T\d\d:\d\d:00\.000Z$/)
     const { version: _, ...newest } = draft

@@ -40,6 +40,7 @@ interface AudienceOptions extends ConnectionOptions {
   tag?: string[]
   excludeTag?: string[]
   attribute?: string[]
+  excludeAttribute?: string[]
   all?: boolean
   from?: string
   rate?: string
@@ -112,6 +113,10 @@ function withContent(command: Command): Command {
     .option('--tag <tag...>', 'contacts with at least one of these tags')
     .option('--exclude-tag <tag...>', 'without the contacts that have one of these tags')
     .option('--attribute <key=value...>', 'only contacts with these texts as attributes')
+    .option(
+      '--exclude-attribute <key=value...>',
+      'without the contacts that have one of these texts as an attribute',
+    )
     .option('--all', 'all contacts, in place of --tag and --attribute')
     .option('--template-version <n>', 'a version of the template (default: the latest)')
     .option('--locale <locale>', 'the locale (default: that of the template)')
@@ -250,18 +255,22 @@ async function changesOf(
 
 function changedAudience(
   { audience }: Broadcast,
-  { tag, excludeTag, attribute, all }: UpdateOptions,
+  { tag, excludeTag, attribute, excludeAttribute, all }: UpdateOptions,
 ): BroadcastsUpdateBody['audience'] {
   if (all && (tag || attribute)) throw usage('give --all alone, or --tag and --attribute')
-  if (!all && !tag && !excludeTag && !attribute) return undefined
+  if (![all, tag, excludeTag, attribute, excludeAttribute].some(Boolean)) return undefined
   const { tags: _, attributes: __, ...others } = audience
   return {
     ...(all ? others : audience),
     ...(tag && { tags: tag }),
     ...(excludeTag && { exclude_tags: excludeTag }),
     ...(attribute && { attributes: pairsOf('--attribute', attribute) }),
+    ...excludedOf(excludeAttribute),
   }
 }
+
+const excludedOf = (pairs: string[] | undefined) =>
+  pairs && { exclude_attributes: pairsOf('--exclude-attribute', pairs) }
 
 async function changedTemplate(
   { template: before }: Broadcast,
@@ -433,7 +442,7 @@ async function bodyOf(
   io: Context['io'],
 ): Promise<BroadcastsCreateBody> {
   const { channel = 'sms', locale, templateVersion, from, rate, all } = options
-  const { tag, excludeTag, attribute, localTime } = options
+  const { tag, excludeTag, attribute, excludeAttribute, localTime } = options
   if (!all && !tag && !attribute)
     throw usage('give --tag or --attribute, or --all for all contacts')
   if (all && (tag || attribute)) throw usage('give --all alone, or --tag and --attribute')
@@ -455,6 +464,7 @@ async function bodyOf(
       ...(tag && { tags: tag }),
       ...(excludeTag && { exclude_tags: excludeTag }),
       ...(attribute && { attributes: pairsOf('--attribute', attribute) }),
+      ...excludedOf(excludeAttribute),
     },
     ...(from !== undefined && { from }),
     ...(localTime !== undefined && {

@@ -70,6 +70,8 @@ export interface Audience {
   exclude_tags?: string[]
   /** Only contacts whose attributes have all these values. */
   attributes?: Record<string, string | number | boolean>
+  /** Without the contacts that have one of these attributes with its value. */
+  exclude_attributes?: Record<string, string | number | boolean>
 }
 
 /** `AuditEntry` in JSON. */

@@ -65,7 +65,7 @@ export async function nextPart(
     for (const row of rows) {
       if (part.contacts.length === size) return part
       part.cursor = row.id
-      if (!hasAttributes(row, audience)) continue
+      if (!isChosen(row, audience)) continue
       part.read += 1
       const key = keyOf(row, channel)
       if (key === null) part.no_address += 1
@@ -86,8 +86,16 @@ function keyOf({ phone, email }: ContactRow, channel: Channel): string | null {
   return recipient === null ? null : suppressedAddress({ channel, recipient })
 }
 
-function hasAttributes({ attributes }: ContactRow, { attributes: wanted = {} }: Audience): boolean {
-  return Object.entries(wanted).every(
-    ([name, value]) => Object.hasOwn(attributes, name) && attributes[name] === value,
-  )
+/** Whether the size of an audience is only known when the attributes of its contacts were read. */
+export function needsAttributes({ attributes = {}, exclude_attributes = {} }: Audience): boolean {
+  return [attributes, exclude_attributes].some((one) => Object.keys(one).length > 0)
+}
+
+function isChosen(
+  { attributes }: ContactRow,
+  { attributes: wanted = {}, exclude_attributes: unwanted = {} }: Audience,
+): boolean {
+  const has = ([name, value]: [string, unknown]) =>
+    Object.hasOwn(attributes, name) && attributes[name] === value
+  return Object.entries(wanted).every(has) && !Object.entries(unwanted).some(has)
 }

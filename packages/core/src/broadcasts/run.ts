@@ -17,7 +17,7 @@ import { startStepWatch, type Watch } from '../runtime/watch.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 import type { BroadcastChange } from '../storage/ports/stores.ts'
 import { announce } from '../verifications/ends.ts'
-import { filterOf } from './audience.ts'
+import { filterOf, needsAttributes } from './audience.ts'
 import { planDepartures } from './departures.ts'
 import {
   type DraftedPart,
@@ -188,13 +188,12 @@ export function createBroadcastStepper(
   async function begin(row: BroadcastRow, { source }: Mailing): Promise<boolean> {
     const { workspace_id, audience } = row
     const until_id = await read.contacts.newestId(workspace_id)
-    const has_attributes = Object.keys(audience.attributes ?? {}).length > 0
     const begun = await change(row, {
       status: 'running',
       started_at: runtime.now(),
       template_version: source.used.version,
       until_id,
-      audience_size: has_attributes
+      audience_size: needsAttributes(audience)
         ? null
         : await read.contacts.countAudience(workspace_id, filterOf(audience), until_id),
     })

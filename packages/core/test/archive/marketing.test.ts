@@ -86,7 +86,10 @@ async function fill(core: Core): Promise<{ workspace_id: string; key: string }> 
   const request = (tag: string, more: object = {}) => ({
     channel: 'sms' as const,
     template: { name: 'news', variables: { offer: 'coffee' } },
-    audience: { tags: [tag], exclude_tags: ['staff'], attributes: { time_zone: 'UTC' } },
+    audience: {
+      ...{ tags: [tag], exclude_tags: ['staff'], attributes: { time_zone: 'UTC' } },
+      exclude_attributes: { city: 'Berlin' },
+    },
     ...more,
   })
   const make = async (name: string, tag: string, more: object = {}) => {

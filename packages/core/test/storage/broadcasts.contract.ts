@@ -273,6 +273,27 @@ export function broadcastsContract(open: OpenStorage): void {
     ])
   })
 
+  it('leaves out contacts with one of the attributes to exclude, and does not know its size before', async () => {
+    const { workspaceId, identity } = await stage(6)
+    const { broadcasts, run } = featureOn(bench.storage)
+    const audience = { exclude_attributes: { city: 'Arusha', vip: true } }
+    const preview = await broadcasts.preview(identity, request({ audience }))
+    const id = await make(broadcasts, identity, { audience })
+    await run()
+    const texts = (await sent(workspaceId)).map(({ content }) => (content as SmsContent).text)
+    expect(texts).toHaveLength(preview.contacts)
+    expect(texts.length).toBeGreaterThan(0)
+    expect(texts.join()).not.toContain('Arusha')
+    const { broadcast } = await broadcasts.get(workspaceId, id)
+    expect(broadcast).toMatchObject({
+      ...{ audience, status: 'finished' },
+      counts: { audience: null, contacts: texts.length, accepted: texts.length },
+    })
+    // A value of another type is another value.
+    const other = request({ audience: { exclude_attributes: { city: 5 } } })
+    expect(await broadcasts.preview(identity, other)).toMatchObject({ contacts: 6 })
+  })
+
   it('sends and charges nothing to suppressed contacts and to those without an address', async () => {
     const { workspaceId, identity, contacts } = await stage(5)
     await bench.storage.write(async (stores) => {

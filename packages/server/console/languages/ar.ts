@@ -210,6 +210,9 @@ export default {
   Attributes: 'السمات',
   'One a line; a contact must have all of them. A number or yes and no with :=, such as age := 42 or member := true.':
     'سمة واحدة في كل سطر، ويجب أن تتوفر جميعها في جهة الاتصال. تُكتب الأرقام وقيم نعم ولا باستخدام :=، مثل age := 42 أو member := true.',
+  'Without these attributes': 'باستثناء هذه السمات',
+  'One a line, as above; contacts with one of them get nothing.':
+    'سمة واحدة في كل سطر، كما في الأعلى؛ لا تتلقى جهات الاتصال التي تحمل إحداها شيئًا.',
   Begin: 'البدء',
   'Date and time': 'التاريخ والوقت',
   'In your time zone, {timeZone}.': 'حسب منطقتك الزمنية، {timeZone}.',

@@ -197,6 +197,9 @@ export default {
   Attributes: 'Attribute',
   'One a line; a contact must have all of them. A number or yes and no with :=, such as age := 42 or member := true.':
     'Eines pro Zeile; ein Kontakt muss alle haben. Zahlen sowie Ja und Nein mit :=, zum Beispiel age := 42 oder member := true.',
+  'Without these attributes': 'Ohne diese Attribute',
+  'One a line, as above; contacts with one of them get nothing.':
+    'Eines pro Zeile, wie oben; Kontakte mit einem davon erhalten nichts.',
   Begin: 'Beginnen',
   'Date and time': 'Datum und Uhrzeit',
   'In your time zone, {timeZone}.': 'In Ihrer Zeitzone, {timeZone}.',

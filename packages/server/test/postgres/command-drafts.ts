@@ -445,14 +445,24 @@ function broadcastDrafts(
       json: {
         channel: pick(['sms', 'email']),
         template: { name: templates.at(-1) },
-        audience: once(2) ? {} : { tags: ['vip'], attributes: { city: 'Berlin' } },
+        audience: pick([
+          {},
+          { tags: ['vip'], attributes: { city: 'Berlin' } },
+          { exclude_attributes: { city: 'Berlin' } },
+        ]),
       },
     }),
     'broadcasts.list': () => ({ query: page() }),
     'broadcasts.get': ({ broadcasts }) => ({ id: broadcasts.at(-1) }),
     'broadcasts.update': ({ broadcasts }) => ({
       id: broadcasts.at(-1),
-      json: { audience: { tags: ['unused'], exclude_tags: ['vip'] }, rate: 60, draft: true },
+      json: {
+        audience: {
+          ...{ tags: ['unused'], exclude_tags: ['vip'] },
+          exclude_attributes: { city: 'Berlin' },
+        },
+        ...{ rate: 60, draft: true },
+      },
     }),
     'broadcasts.pause': ({ broadcasts }) => ({ id: broadcasts.at(-1) }),
     'broadcasts.resume': ({ broadcasts }) => ({ id: broadcasts.at(-1) }),

@@ -84,6 +84,10 @@ const audience = z
     attributes: attributes.optional().meta({
       description: 'Only contacts whose attributes have all these values.',
     }),
+    exclude_attributes: attributes.optional().meta({
+      description: 'Without the contacts that have one of these attributes with its value.',
+      example: { status: 'closed' },
+    }),
   })
   .meta({ id: 'Audience' })
 

@@ -15,6 +15,7 @@ export interface Draft {
   tags: string
   without: string
   attributes: string
+  withoutAttributes: string
   /** `later`: at an instant; `recipient`: when the clocks of each recipient show the time. */
   begin: '' | 'later' | 'recipient'
   /** As the input for dates and times has it. */
@@ -25,6 +26,7 @@ export interface Draft {
 
 export const EMPTY: Draft = {
   ...{ name: '', channel: '', locale: '', values: {}, tags: '', without: '', attributes: '' },
+  withoutAttributes: '',
   ...{ begin: '', at: '', rate: '', from: '' },
 }
 
@@ -39,6 +41,7 @@ export function draftOf({ template, audience, ...one }: Broadcast): Draft {
     tags: textOfTags(audience.tags ?? []),
     without: textOfTags(audience.exclude_tags ?? []),
     attributes: textOfAttributes(audience.attributes),
+    withoutAttributes: textOfAttributes(audience.exclude_attributes),
     begin: time_zone ?? (scheduled_at ? 'later' : ''),
     at: timeOf({ scheduled_at, time_zone }),
     rate: rate === null ? '' : String(rate),
@@ -74,13 +77,13 @@ function textOfAttributes(attributes: Broadcast['audience']['attributes'] = {}):
 }
 
 /** Lines such as `city = Berlin`; after `:=` there is a number, true or false. */
-function attributesOf(text: string, faults: Fault[]) {
+function attributesOf(text: string, path: string, faults: Fault[]) {
   const lines = text.split('\n').filter((line) => line.trim() !== '')
   const found = lines.map((line) => {
     const [, name = '', sign = '', value = ''] = /^([^=]*?)\s*(:?=)(.*)$/.exec(line) ?? []
     if (name.trim() === '') {
       faults.push({
-        path: 'audience.attributes',
+        path,
         message: t('"{line}" must be name = value', { line }),
       })
     }
@@ -139,7 +142,11 @@ export function requestOf(
   const attributes =
     before?.attributes === draft.attributes
       ? edited?.audience.attributes
-      : attributesOf(draft.attributes, faults)
+      : attributesOf(draft.attributes, 'audience.attributes', faults)
+  const exclude_attributes =
+    before?.withoutAttributes === draft.withoutAttributes
+      ? edited?.audience.exclude_attributes
+      : attributesOf(draft.withoutAttributes, 'audience.exclude_attributes', faults)
   const body = filled({
     name: draft.name.trim(),
     channel,
@@ -153,6 +160,7 @@ export function requestOf(
       tags: tags.length > 0 ? tags : undefined,
       exclude_tags: exclude_tags.length > 0 ? exclude_tags : undefined,
       attributes,
+      exclude_attributes,
     }),
     from: draft.from.trim(),
     // The inputs have no seconds. Without an offset it is the time that the clocks of recipients show.

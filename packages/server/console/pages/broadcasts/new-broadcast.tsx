@@ -291,6 +291,13 @@ function Form({
             )}
             {...field('attributes', 'audience.attributes')}
           />
+          <TextArea
+            label={t('Without these attributes')}
+            rows={2}
+            placeholder={t('city = Berlin')}
+            hint={t('One a line, as above; contacts with one of them get nothing.')}
+            {...field('withoutAttributes', 'audience.exclude_attributes')}
+          />
         </section>
         <section class="card form" aria-labelledby="time">
           <h2 id="time">{t('Time')}</h2>

@@ -189,7 +189,8 @@ const LOCAL = new Intl.DateTimeFormat(LOCALE, {
 
 function BroadcastFacts(one: Broadcast) {
   const { template, audience } = one
-  const attributes = Object.entries(audience.attributes ?? {})
+  const pairsOf = (attributes = {}) => Object.entries(attributes).map((each) => each.join(' = '))
+  const without = [...(audience.exclude_tags ?? []), ...pairsOf(audience.exclude_attributes)]
   const time = (at: string | null) => at && <Time at={at} exact />
   return (
     <Facts
@@ -206,8 +207,8 @@ function BroadcastFacts(one: Broadcast) {
         [t('Channel')]: channelName(one.channel),
         [t('Sender')]: one.from,
         [t('Tags')]: listed(audience.tags) || t('all contacts'),
-        [t('Without')]: listed(audience.exclude_tags) || null,
-        [t('Attributes')]: listed(attributes.map((each) => each.join(' = '))) || null,
+        [t('Without')]: listed(without) || null,
+        [t('Attributes')]: listed(pairsOf(audience.attributes)) || null,
         [t('Values')]:
           listed(Object.entries(template.variables).map(([name, value]) => `${name}: ${value}`)) ||
           null,
