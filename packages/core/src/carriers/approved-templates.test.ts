@@ -142,6 +142,34 @@ describe('the approved templates', () => {
     )
   })
 
+  it('are found by the names of the settings, whatever the language, where the provider has such names', async () => {
+    const known_templates = { names: ['order:en', 'any', 'gone'], id_form: /^HX\d$/ }
+    open({ twilio: { known_templates, lists_templates: true } })
+    const one = { name: 'HX1', language: 'en' }
+    answer = () => ({
+      type: 'listed',
+      templates: [
+        { ...one, is_approved: true, status: 'approved' },
+        { name: 'HX2', language: 'de', is_approved: false, status: 'rejected' },
+      ],
+      ids: {},
+      aliases: { HX1: one, HX2: { name: 'HX2', language: 'de' }, 'order:en': one, any: one },
+    })
+    expect(await fault(ORDER)).toBeNull()
+    expect(await fault({ name: 'any', language: 'sw' })).toBeNull()
+    expect(await fault({ id: 'HX1', language: 'sw' })).toBeNull()
+    expect(await fault({ id: 'HX2' })).toContain('HX2 has the status rejected')
+    expect(await fault({ id: 'HX3' })).toContain('No provider has approved')
+    expect(await fault({ name: 'gone', language: 'en' })).toContain('No provider has approved')
+    // What the settings lack is refused without a list.
+    readings = []
+    answer = () => ({ type: 'unavailable', reason: 'down' })
+    open({ twilio: { known_templates, lists_templates: true } })
+    expect(fault(SALE)).toContain('No provider has approved')
+    expect(readings).toEqual([])
+    expect(await fault(ORDER)).toBeNull()
+  })
+
   it('are those of the settings where a provider names them there and lists none', async () => {
     const settings = { known_templates: { names: ['sale:en', 'any'], id_form: /^HX\d$/ } }
     open({ twilio: settings })

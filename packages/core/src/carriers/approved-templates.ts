@@ -35,10 +35,13 @@ const ASK_EVERY_MS = 60_000
 /** A request waits for a reading at most this long. */
 const WAIT_MS = 5_000
 
+type Listed = Extract<TemplateList, { type: 'listed' }>
+
 interface Known {
   /** The templates by name and language. Null before the first reading. */
   templates: ReadonlyMap<string, ProviderTemplate> | null
-  ids: Extract<TemplateList, { type: 'listed' }>['ids']
+  ids: Listed['ids']
+  aliases: Listed['aliases']
   read_at_ms: number
   read_at: Date | null
   asked_at_ms: number
@@ -83,6 +86,7 @@ export function createApprovedTemplates({
     known.read_at_ms = elapsed()
     known.read_at = now()
     known.ids = found.ids
+    known.aliases = found.aliases
     known.templates = new Map(found.templates.map((one) => [keyOf(one), one]))
   }
 
@@ -101,17 +105,16 @@ export function createApprovedTemplates({
 
   /** The template at a provider, `none` if it is not listed, and null if nothing is known. */
   function foundAt(provider: string, template: TemplateContent): ProviderTemplate | 'none' | null {
-    const { templates, ids, read_at_ms, fault } = listOf(provider)
+    const { templates, ids, aliases = {}, read_at_ms, fault } = listOf(provider)
     const age_ms = elapsed() - read_at_ms
     if (!templates || age_ms > KEPT_MS) return null
     const { id } = template
-    const named = id !== undefined && Object.hasOwn(ids, id) ? ids[id] : undefined
-    const name = template.name ?? named?.name
-    const language = template.language ?? named?.language
-    const found =
-      name === undefined || language === undefined
-        ? undefined
-        : templates.get(keyOf({ name, language }))
+    const meant = id === undefined ? undefined : own(ids, id)
+    const { name = meant?.name, language = meant?.language } = template
+    const alias = own(aliases, id ?? `${name}:${language}`) ?? own(aliases, id ?? `${name}`)
+    const known = name === undefined || language === undefined ? null : { name, language }
+    const key = alias ?? known
+    const found = key === null ? undefined : templates.get(keyOf(key))
     // After a failed reading, a template that was not approved may have been approved since.
     return found?.is_approved || fault === null ? (found ?? NOT_LISTED) : null
   }
@@ -136,8 +139,9 @@ export function createApprovedTemplates({
     const listing: string[] = []
     for (const provider of all) {
       const { known_templates, lists_templates } = carriers.traits.get(provider) ?? {}
-      if (lists_templates) listing.push(provider)
-      else if (!known_templates || isKnown(known_templates, template)) return null
+      if (known_templates && !isKnown(known_templates, template)) continue
+      if (!lists_templates) return null
+      listing.push(provider)
     }
     return all.length > 0 ? listing : null
   }
@@ -209,12 +213,17 @@ function newList(): Known {
   return {
     templates: null,
     ids: {},
+    aliases: {},
     read_at: null,
     read_at_ms: Number.NEGATIVE_INFINITY,
     asked_at_ms: Number.NEGATIVE_INFINITY,
     asking: null,
     fault: null,
   }
+}
+
+function own<T>(all: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(all, name) ? all[name] : undefined
 }
 
 function keyOf({ name, language }: { name: string; language: string }): string {

@@ -266,6 +266,11 @@ export type TemplateList =
       templates: ProviderTemplate[]
       /** The meaning of `content.template.id`. */
       ids: Readonly<Record<string, { name: string; language: string }>>
+      /**
+       * What stands for one template whatever the language of the message: an id, `name:language`, or `name` for every language. Absent: a
+       * name is that of a template.
+       */
+      aliases?: Readonly<Record<string, { name: string; language: string }>>
     }
   /** The provider could not be asked. `reason` is for operators. */
   | { type: 'unavailable'; reason: string }
@@ -360,8 +365,8 @@ export interface Traits {
   /** Whether `Provider.templates` lists the templates. The service then refuses messages with others. */
   lists_templates?: boolean
   /**
-   * The templates of WhatsApp that the settings name, for a provider that lists none: `name:language`, or `name` for every language, and
-   * the form of their ids. The service then refuses messages with others.
+   * The templates of WhatsApp that the settings name: `name:language`, or `name` for every language, and the form of their ids. The service
+   * then refuses messages with others, also while the provider cannot list its templates.
    */
   known_templates?: { names: readonly string[]; id_form: RegExp }
   /** Whether the provider signs mails with the keys of sending domains. */

@@ -1,10 +1,15 @@
 import twilio from 'twilio'
 import type { Answered, ProviderAnswer, ProviderClient } from '../http-client.ts'
 import { fieldOf, UnsuccessfulCall } from './outcome.ts'
-import type { TwilioSettings } from './settings.ts'
+import { isLoopback, type TwilioSettings } from './settings.ts'
 
 /** The client of Twilio's own package. */
 export type TwilioClient = twilio.Twilio
+
+const API_URL = 'https://api.twilio.com'
+
+/** Of the templates of WhatsApp. */
+const CONTENT_URL = 'https://content.twilio.com'
 
 /** The maximum length of the address of the next page. */
 const URI_MAX = 4_000
@@ -20,18 +25,22 @@ export function createTwilioClient(settings: TwilioSettings, http: ProviderClien
   const password = api_key_secret ?? auth_token
   const Authorization = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 
+  const api_url = settings.api_url ?? API_URL
+  // The API of a region has no templates; a stand-in on this machine has all.
+  const content_url = isLoopback(api_url) ? api_url : CONTENT_URL
+
   async function request({ method, uri, headers, params, data }: RequestOptions) {
-    const { pathname, search } = new URL(uri)
+    const { origin, pathname, search } = new URL(uri)
     const query = params ? `?${formOf(params)}` : search
     const answer = await http.call({
       method: method === 'post' ? 'POST' : 'GET',
-      url: `${settings.api_url ?? 'https://api.twilio.com'}${pathname}${query}`,
+      url: `${origin === CONTENT_URL ? content_url : api_url}${pathname}${query}`,
       headers: { ...(headers as Record<string, string>), Authorization },
       ...(data && { body: formOf(data).toString() }),
     })
     if (!isSuccess(answer, method)) throw new UnsuccessfulCall(answer)
-    const list = method === 'get' && /\/(Messages|Calls)\.json$/.exec(pathname)?.[1]
-    if (list && !isPage(answer.json, list.toLowerCase())) throw new Error('It is not a page')
+    const list = method === 'get' && LISTS.find(({ path }) => path.test(pathname))
+    if (list && !isPage(answer.json, list.name)) throw new Error('It is not a page')
     return { statusCode: answer.status, headers: answer.headers, body: answer.json }
   }
 
@@ -41,6 +50,13 @@ export function createTwilioClient(settings: TwilioSettings, http: ProviderClien
     httpClient: { request } as unknown as twilio.RequestClient,
   })
 }
+
+/** The lists that are read, and the names of their arrays. */
+const LISTS = [
+  { path: /\/Messages\.json$/, name: 'messages' },
+  { path: /\/Calls\.json$/, name: 'calls' },
+  { path: /\/ContentAndApprovals$/, name: 'contents' },
+]
 
 type RequestOptions = Parameters<twilio.RequestClient['request']>[0] & {
   params?: object
@@ -65,6 +81,7 @@ function isSuccess(answer: ProviderAnswer, method: RequestOptions['method']): an
  * message would be sent again. The time to trim the next address grows with the square of its length.
  */
 function isPage(json: unknown, list: string): boolean {
-  const next = fieldOf(json, 'next_page_uri') ?? ''
+  const next =
+    fieldOf(json, 'next_page_uri') ?? fieldOf(fieldOf(json, 'meta'), 'next_page_url') ?? ''
   return Array.isArray(fieldOf(json, list)) && typeof next === 'string' && next.length <= URI_MAX
 }

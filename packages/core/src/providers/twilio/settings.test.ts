@@ -41,6 +41,9 @@ describe('the settings of Twilio', () => {
       'order:en',
     ])
     expect(known({})?.names).toEqual([])
+    const lists = (more: object) =>
+      traitsOf(providerSettings.parse({ ...BASE, senders, ...more })).lists_templates
+    expect([lists({}), lists({ check_approvals: true })]).toEqual([undefined, true])
     expect(known({})?.id_form.test(`HX${'a'.repeat(32)}`)).toBe(true)
   })
 

@@ -61,6 +61,11 @@ export const settings = z
       ),
     /** The ContentSid of each WhatsApp template. The key is `name:language`, or `name` for every language. */
     content_sids: z.record(z.string().min(1), sid('HX')).optional(),
+    /**
+     * Whether messages with a template that WhatsApp has not approved are refused; default: false, because the sandbox of Twilio, and answers
+     * within 24 hours, need no approval.
+     */
+    check_approvals: z.boolean().optional(),
     /** Whether Twilio answers STOP, START and HELP; default: true. */
     handles_stop: handlesStop.optional(),
     /** How long a text message may wait at Twilio, in seconds; default: Twilio's 36000. */

@@ -1,13 +1,16 @@
 import type { CallInstance } from 'twilio/lib/rest/api/v2010/account/call.js'
 import type { MessageInstance } from 'twilio/lib/rest/api/v2010/account/message.js'
+import type { ContentAndApprovalsInstance } from 'twilio/lib/rest/content/v1/contentAndApprovals.js'
 import type {
   LookupJob,
   LookupResult,
   Outcome,
   Provider,
   ProviderContext,
+  ProviderTemplate,
   Receipt,
   SendJob,
+  TemplateList,
 } from '../../contract/outside/provider.ts'
 import type { SmsContent, WhatsappContent } from '../../contract/resources/content.ts'
 import { createProviderClient, type ProviderClientOptions } from '../http-client.ts'
@@ -71,8 +74,37 @@ export function createTwilio(
     }
   }
 
+  /** Source: Twilio, Content API, fetch information about templates and approval statuses. */
+  async function listTemplates(): Promise<TemplateList> {
+    const templates: ProviderTemplate[] = []
+    try {
+      const { contentAndApprovals } = (await open()).content.v1
+      let page: ContentPage | undefined = await contentAndApprovals.page({ pageSize: CONTENTS })
+      for (let count = 1; page; count++) {
+        for (const one of page.instances) templates.push(...templateIn(one))
+        if (!page.nextPageUrl) break
+        if (count === CONTENT_PAGES_MAX) {
+          return {
+            type: 'unavailable',
+            reason: `More than ${CONTENTS * CONTENT_PAGES_MAX} templates`,
+          }
+        }
+        page = await page.nextPage()
+      }
+    } catch (error) {
+      return { type: 'unavailable', reason: problemOf(error) }
+    }
+    const bySid = new Map(templates.map(({ name, language }) => [name, { name, language }]))
+    const named = Object.entries(settings.content_sids ?? {}).flatMap(([name, sid]) => {
+      const template = bySid.get(sid)
+      return template ? [[name, template] as const] : []
+    })
+    return { type: 'listed', templates, ids: {}, aliases: Object.fromEntries([...bySid, ...named]) }
+  }
+
   return {
     name: settings.name,
+    ...(settings.check_approvals && { templates: listTemplates }),
     send: (jobs) => Promise.all(jobs.map(sendOne)),
     async lookup(jobs) {
       const tools = { client: await open(), settings, has_callbacks, taken: new Set<string>() }
@@ -96,6 +128,40 @@ export function createTwilio(
     },
     close: () => http.close(),
   }
+}
+
+/** Templates of one answer, some kilobytes each, and the pages of an account. */
+const CONTENTS = 200
+const CONTENT_PAGES_MAX = 50
+
+const PENDING = new Set(['received', 'pending'])
+
+interface ContentPage {
+  instances: ContentAndApprovalsInstance[]
+  nextPageUrl?: string
+  nextPage(): Promise<ContentPage> | undefined
+}
+
+/** A template under its ContentSid. The fields of an answer are not checked, so they may differ from the package's types. */
+function templateIn({
+  sid,
+  language,
+  approvalRequests,
+}: ContentAndApprovalsInstance): ProviderTemplate[] {
+  if (typeof sid !== 'string' || typeof language !== 'string') return []
+  const status = wordIn(fieldOf(approvalRequests, 'status')) ?? 'unsubmitted'
+  const reason = wordIn(fieldOf(approvalRequests, 'rejection_reason'))
+  return [
+    {
+      ...{ name: sid, language, status, is_approved: status === 'approved' },
+      ...(PENDING.has(status) && { is_pending: true }),
+      ...(reason !== null && { reason }),
+    },
+  ]
+}
+
+function wordIn(value: unknown): string | null {
+  return typeof value === 'string' && /^\w{1,60}$/.test(value) ? value : null
 }
 
 /** Twilio's clock may be this far behind ours, and Twilio's dates are whole seconds. */

@@ -5,7 +5,7 @@ import { CONTENT_SID, settings, type TwilioSettings } from './settings.ts'
 /** Text messages, WhatsApp and calls through an account at Twilio. */
 export const twilioType = {
   settings,
-  traits: ({ senders, messages_per_second, handles_stop, content_sids = {} }) => ({
+  traits: ({ senders, messages_per_second, handles_stop, content_sids = {}, check_approvals }) => ({
     channels: (['sms', 'whatsapp', 'voice'] as const).filter(
       (channel) => senders[channel] !== undefined,
     ),
@@ -25,6 +25,7 @@ export const twilioType = {
     connections: CONNECTIONS,
     ...(senders.whatsapp && {
       known_templates: { names: Object.keys(content_sids), id_form: CONTENT_SID },
+      ...(check_approvals && { lists_templates: true }),
     }),
   }),
   packages: () => ['twilio'],

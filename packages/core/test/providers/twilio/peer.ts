@@ -36,6 +36,8 @@ export interface TwilioPeer {
   taken(): readonly Taken[]
   /** Adds a resource that was created earlier, by any client. */
   add(kind: Taken['kind'], form: URLSearchParams): Taken
+  /** Sets the templates of the account, with the states of their approvals; null: it was never requested. */
+  hasContents(contents: readonly { sid: string; language: string; approval: object | null }[]): void
   /** Sets the answer to every GET; null restores the peer's own answers. */
   readsAnswer(answer: { status: number; body: unknown } | null): void
   /** Sets what the peer does with requests for this recipient. */
@@ -79,6 +81,7 @@ export async function startTwilioPeer({
   const plays = new Map<string, Play>()
   const sockets = new Set<Socket>()
   const base = `/2010-04-01/Accounts/${account.account_sid}`
+  let contents: Parameters<TwilioPeer['hasContents']>[0] = []
   let reads: { status: number; body: unknown } | null = null
 
   const server = createServer((request, response) => {
@@ -105,6 +108,10 @@ export async function startTwilioPeer({
       json(response, 200, { sid: account.account_sid, status: 'active', type: 'Full' })
       return
     }
+    if (url.pathname === '/v1/ContentAndApprovals') {
+      json(response, 200, contentPage(url))
+      return
+    }
     const [, name, sid] = /^\/(Messages|Calls)(?:\/(\w+))?\.json$/.exec(below(url.pathname)) ?? []
     if (name !== 'Messages' && name !== 'Calls') notFound(url, response)
     else if (sid === undefined)
@@ -113,6 +120,27 @@ export async function startTwilioPeer({
       const one = store.find(name, sid)
       if (one) json(response, 200, one.resource)
       else notFound(url, response)
+    }
+  }
+
+  /** Twilio names its own host in the address of the next page. Source: Twilio, Content API. */
+  function contentPage({ pathname, searchParams }: URL): object {
+    const size = Number(searchParams.get('PageSize') ?? 50)
+    const page = Number(searchParams.get('Page') ?? 0)
+    const next = `https://content.twilio.com${pathname}?PageSize=${size}&Page=${page + 1}`
+    const shown = contents.slice(page * size, (page + 1) * size)
+    return {
+      meta: {
+        ...{ page, page_size: size, key: 'contents' },
+        next_page_url: (page + 1) * size < contents.length ? next : null,
+      },
+      contents: shown.map(({ sid, language, approval }) => ({
+        ...{ sid, language, account_sid: account.account_sid, friendly_name: 'order' },
+        ...{ variables: {}, types: { 'twilio/text': { body: 'Hi' } } },
+        date_created: '2026-05-04T09:00:00Z',
+        date_updated: '2026-05-04T09:00:00Z',
+        approval_requests: approval ?? {},
+      })),
     }
   }
 
@@ -173,6 +201,9 @@ export async function startTwilioPeer({
     posted: () => posted,
     taken: () => store.all(),
     add: store.add,
+    hasContents: (given) => {
+      contents = given
+    },
     readsAnswer: (answer) => {
       reads = answer
     },
