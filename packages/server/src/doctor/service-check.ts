@@ -65,7 +65,9 @@ function templateFinding(name: string, type: string, reason: string | null): Fin
   if (reason !== 'unlisted') {
     return is.warning(
       `${name} cannot list the templates of WhatsApp, so they are not checked before a charge: ${reason}`,
-      'check business_account_ids, and that the token has whatsapp_business_management',
+      type === 'whatsapp_cloud'
+        ? 'check business_account_ids, and that the token has whatsapp_business_management'
+        : 'check that the credentials of the provider may read its templates',
     )
   }
   if (type !== 'whatsapp_cloud') return null
