@@ -138,7 +138,12 @@ function Navigation() {
   // On a low screen the list scrolls, and the entry of the page may be out of view.
   const element = useRef<HTMLElement>(null)
   useEffect(() => {
-    element.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' })
+    const side = element.current?.closest('.side')
+    const current = side?.querySelector('[aria-current]')?.getBoundingClientRect()
+    if (!side || !current) return
+    // The Tab key would begin at an element that `scrollIntoView` has shown, behind the skip link.
+    const { top, bottom } = side.getBoundingClientRect()
+    side.scrollTop += Math.max(0, current.bottom - bottom) - Math.max(0, top - current.top)
   }, [path.value])
   const shown = PAGES.filter(({ label, needs, dev }) => label && may(needs) && (!dev || facts.dev))
   return (

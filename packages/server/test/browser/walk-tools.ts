@@ -41,7 +41,7 @@ async function talkWithKeyboard(page: Page, { url, key }: Place): Promise<void> 
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { level: 1, name: 'Phone' }).waitFor()
   const number = `+1415555${String(Math.floor(Math.random() * 10_000)).padStart(4, '0')}`
-  await tabTo(page, page.getByLabel('Number', { exact: true }))
+  await tabTo(page, page.getByLabel('Phone number', { exact: true }))
   await page.keyboard.type(number)
   await page.keyboard.press('Enter')
   await page.getByRole('region', { name: `Phone ${number}` }).waitFor()
