@@ -170,6 +170,8 @@ const AS_MEMBER: readonly Task[] = [
       await button('From contacts')
       await dialog.getByLabel('Tag').fill('vip')
       await confirm('Use them')
+      // Behind an open dialog, no field takes a text.
+      await dialog.waitFor({ state: 'detached' })
       await field('Text', 'Hello')
       await button(/^Send to 1\d recipients/)
       await confirm(/^Send$/)
