@@ -1,4 +1,4 @@
-import { deepStrictEqual, ok } from 'node:assert/strict'
+import { deepStrictEqual } from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Page } from 'playwright-core'
@@ -17,18 +17,24 @@ export function watch(page: Page, ...urls: string[]): string[] {
   return faults
 }
 
-/** Checks that no part of the page is beyond the screen's edge. */
+/** Checks that no part of the page or of an open dialog is beyond its edge. */
 export async function expectToFit(page: Page): Promise<void> {
-  const width = (name: string) => page.evaluate<number>(`document.documentElement.${name}`)
-  const [clientWidth, scrollWidth] = [await width('clientWidth'), await width('scrollWidth')]
-  ok(scrollWidth <= clientWidth, `${scrollWidth} pixels wide on a screen of ${clientWidth}`)
+  const wide = await page.evaluate<string[]>(`[...document.querySelectorAll('html, .dialog-body')]
+    .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)
+    .map(({ scrollWidth, clientWidth }) => scrollWidth + ' pixels wide in ' + clientWidth)`)
+  deepStrictEqual(wide, [], page.url())
 }
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
 
+const SCHEMES = ['light', 'dark'] as const
+
 /** Checks that axe-core finds no serious fault of accessibility, in light and in dark colours. */
-export async function expectAccessible(page: Page): Promise<void> {
-  for (const colorScheme of ['light', 'dark'] as const) {
+export async function expectAccessible(
+  page: Page,
+  schemes: readonly (typeof SCHEMES)[number][] = SCHEMES,
+): Promise<void> {
+  for (const colorScheme of schemes) {
     await page.emulateMedia({ colorScheme })
     // The page's policy forbids inline scripts, but not what the debugger evaluates.
     await page.evaluate(readFileSync(AXE, 'utf8'))
@@ -36,6 +42,6 @@ export async function expectAccessible(page: Page): Promise<void> {
       violations
         .filter(({ impact }) => impact === 'serious' || impact === 'critical')
         .flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html.slice(0, 200))))`)
-    deepStrictEqual(faults, [], colorScheme)
+    deepStrictEqual(faults, [], `${page.url()}, ${colorScheme}`)
   }
 }

@@ -104,7 +104,7 @@ try {
   }
   await walkPasskeys(browser)
   console.log('a member and an operator sign in with passkeys')
-  await walkOperator(browser)
+  await walkOperator(browser, { isShort })
   console.log('an operator finds a provider that hangs, pauses it and grants credits')
 } finally {
   await browser.close()

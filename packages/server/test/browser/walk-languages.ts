@@ -1,11 +1,16 @@
 import { deepStrictEqual, notStrictEqual, strictEqual } from 'node:assert/strict'
+import { Svc } from '@svc/client'
 import type { Browser, Page } from 'playwright-core'
 import { type Place, pictures, signIn, watchPolicy } from './console-page.ts'
 import { expectAccessible, expectToFit } from './page-checks.ts'
 import { PAGES } from './walk-console.ts'
 
-/** The texts of headings, fields and buttons that are not in brackets: in the pseudo-language they are not in the catalogue. */
-const BARE = `[...document.querySelectorAll('h1, h2, h3, th, dt, label, legend, nav a, button, summary, .empty, [placeholder]')]
+/**
+ * The texts of headings, fields and buttons that are not in brackets: in the pseudo-language they are not in the catalogue. The titles of
+ * pages and dialogs may be names.
+ */
+const BARE = `[...document.querySelectorAll('h2, h3, th, dt, label, legend, nav a, button, summary, .empty, [placeholder]')]
+  .filter((element) => !element.matches('[dir=auto]'))
   .flatMap((element) => [
     ...[...element.childNodes].filter((one) => one.nodeType === 3).map((one) => one.data),
     element.getAttribute('placeholder') ?? '',
@@ -15,36 +20,44 @@ const BARE = `[...document.querySelectorAll('h1, h2, h3, th, dt, label, legend, 
 
 /** Headings, fields and buttons whose text is data, or an example that is the same in each language. */
 const DATA = [
-  /^[a-z_]+$/, // a name of the API
+  /^[a-z_-]+$/, // a name of the API or of a header
   /@|\.example|^\+\d|^https?:/,
   /^(SMS|WhatsApp|svc|API|JSON)$/,
 ]
 
 /**
- * Opens every page in the pseudo-language, in German and in Arabic: all texts are in the catalogue, all pages fit both widths, and
- * Arabic is laid out from right to left.
+ * Opens every page and the first record of each list in the pseudo-language, in German and in Arabic: all texts are in the catalogue, all
+ * pages fit both widths, and Arabic is laid out from right to left.
  */
 export async function walkLanguages(browser: Browser, place: Place): Promise<void> {
   const first = await browser.newPage({ viewport: { width: 1280, height: 900 } })
   await signIn(first, place)
   const storageState = await first.context().storageState()
   await first.close()
-  for (const [locale, width] of [
-    ['en-XA', 1280],
-    ['de-DE', 1280],
-    ['de-DE', 390],
-    ['ar-EG', 1280],
-    ['ar-EG', 390],
-  ] as const) {
-    const page = await browser.newPage({ locale, storageState, viewport: { width, height: 900 } })
-    if (locale === 'en-XA') await page.addInitScript("localStorage['svc.language'] = 'en-XA'")
-    await openAll(page, place, locale)
-    await page.close()
-  }
+  const svc = new Svc({ baseUrl: place.url, apiKey: place.key })
+  const { contact } = await svc.contacts.create({ name: 'Zawadi', phone: '+14155550188' })
+  await svc.messages.send({ channel: 'sms', to: '+14155550188', content: { text: 'Hello' } })
+  const paths = [...PAGES.map(({ path }) => path), `/people/${contact.id}`]
+  await openInLanguages(browser, { url: place.url, storageState, paths })
   await walkChoices(browser, place, storageState)
 }
 
 type State = Awaited<ReturnType<ReturnType<Page['context']>['storageState']>>
+
+/** Opens pages as the person of a state in all languages, at both widths. */
+export async function openInLanguages(
+  browser: Browser,
+  { url, storageState, paths }: { url: string; storageState: State; paths: readonly string[] },
+): Promise<void> {
+  for (const locale of ['en-XA', 'de-DE', 'ar-EG']) {
+    for (const width of [1280, 390]) {
+      const page = await browser.newPage({ locale, storageState, viewport: { width, height: 900 } })
+      if (locale === 'en-XA') await page.addInitScript("localStorage['svc.language'] = 'en-XA'")
+      await openAll(page, url, paths, locale)
+      await page.close()
+    }
+  }
+}
 
 /** Chooses a language, colours and a zone, which hold from the first paint and until they are chosen anew. */
 async function walkChoices(browser: Browser, { url }: Place, storageState: State): Promise<void> {
@@ -55,6 +68,7 @@ async function walkChoices(browser: Browser, { url }: Place, storageState: State
   const ink = () => page.evaluate("getComputedStyle(document.querySelector('h1')).color")
   const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor')
   await page.goto(`${url}/console/settings?tab=you`)
+  await page.getByRole('heading', { level: 1, name: 'Settings' }).waitFor()
   const [light, dark_ink] = [await background(), await ink()]
   await page.getByLabel('Language').selectOption('de')
   await page.getByRole('heading', { level: 1, name: 'Einstellungen' }).waitFor()
@@ -85,11 +99,18 @@ async function walkChoices(browser: Browser, { url }: Place, storageState: State
   await page.close()
 }
 
-async function openAll(page: Page, { url }: Place, locale: string): Promise<void> {
+async function openAll(
+  page: Page,
+  url: string,
+  paths: readonly string[],
+  locale: string,
+): Promise<void> {
   const faults = await watchPolicy(page, url)
   const tag = locale === 'en-XA' ? 'en' : locale.slice(0, 2)
   const bare = new Set<string>()
-  for (const { path } of PAGES) {
+  const opened = [...paths]
+  // The loop also opens the records that it adds.
+  for (const path of opened) {
     await page.goto(`${url}/console${path}`)
     await page.locator('h1').first().waitFor()
     await page.locator('body:not(:has([aria-busy=true]))').waitFor()
@@ -103,9 +124,16 @@ async function openAll(page: Page, { url }: Place, locale: string): Promise<void
         if (!DATA.some((one) => one.test(text))) bare.add(`${path}: ${text}`)
       }
     } else {
-      await expectAccessible(page)
+      // Both colours are those of `walkConsole`.
+      await expectAccessible(page, ['light'])
     }
+    const record = await page.evaluate<string>(FIRST_RECORD)
+    const [, next = ''] = record.split('/console')
+    if (next && !opened.includes(next)) opened.push(next)
   }
   deepStrictEqual([...bare], [])
   deepStrictEqual(faults, [])
 }
+
+/** The path of the first record of the list of a page. */
+const FIRST_RECORD = `document.querySelector('table.linked tbody tr > :first-child a')?.getAttribute('href') ?? ''`

@@ -10,6 +10,7 @@ import type { Browser, Page } from 'playwright-core'
 import { readConfig, startServer } from '../../src/index.ts'
 import { SETTINGS, shownSetting } from '../../src/settings/settings.ts'
 import { expectAccessible, expectToFit, watch } from './page-checks.ts'
+import { openInLanguages } from './walk-languages.ts'
 
 const NAME = 'ops@example.com'
 const PASSWORD = 'a long password'
@@ -30,9 +31,9 @@ const PAGES = [
 
 /**
  * Signs in as an operator of a service whose gateway hangs: finds the provider, pauses it, grants credits, and sees both in the
- * audit log. Then opens every page for operators at two widths.
+ * audit log. Then opens every page for operators at two widths, and without `isShort` in all languages.
  */
-export async function walkOperator(browser: Browser): Promise<void> {
+export async function walkOperator(browser: Browser, { isShort = false } = {}): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-operator-'))
   const gateway = createServer(() => {})
   await new Promise<void>((resolve) => gateway.listen(0, '127.0.0.1', resolve))
@@ -81,7 +82,11 @@ export async function walkOperator(browser: Browser): Promise<void> {
     await everyPage(page, url)
     await showBulks(page, `${url}/console/operator/workspaces/${id}`)
     deepStrictEqual(faults, [])
+    const storageState = await page.context().storageState()
     await page.close()
+    if (isShort) return
+    const paths = PAGES.map(([path]) => `/operator${path}`)
+    await openInLanguages(browser, { url, storageState, paths })
   } finally {
     await server.close()
     gateway.closeAllConnections()
