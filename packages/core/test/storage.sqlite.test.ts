@@ -500,12 +500,10 @@ describe('SQLite alone', () => {
       await broadcasts.hasQueued(id, 'broadcast')
       await broadcasts.totals(id, 'broadcast')
       await broadcasts.unsubscribed(id, { id: 'broadcast', channel: 'sms', started_at: at })
-      const page = { after_id: '', before_id: 'z', limit: 10 }
-      await storage.write(({ history }) => history.bulks(id, page, at))
     })
-    expect(plans.filter((one) => one.includes('COVERING INDEX messages_bulk '))).toHaveLength(9)
-    const others = plans.filter((one) => / messages .*(INDEX|KEY)/.test(one))
-    expect(others.filter((one) => !/messages_bulk |KEY .* AND id=\?\)$/.test(one))).toEqual([])
+    const ofMessages = plans.filter((one) => /\bmessages\b/.test(one))
+    expect(ofMessages).toHaveLength(8)
+    for (const plan of ofMessages) expect(plan).toMatch(/INDEX messages_bulk /)
   })
 
   it.each(['sms', 'voice'] as const)(

@@ -20,7 +20,7 @@ const dialect: StoreDialect = {
   present: (at) => at,
   bucketOf: () => sql<number>`0`,
   messageContent: sql`content`,
-  indexed: (_db, _table, _keys, some) => some,
+  messagesByBulk: sql`messages`,
 }
 
 /** Every verb of every store, as `store.verb`; each returns `side`. */

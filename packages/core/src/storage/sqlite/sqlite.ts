@@ -30,13 +30,7 @@ const dialect: StoreDialect = {
   present: (at) => at,
   bucketOf: (text) => sql<number>`bucket_of(${text})`,
   messageContent: sql.raw(contentOf('messages.content')) as StoreDialect['messageContent'],
-  indexed(db, table, keys, some) {
-    const fields = Object.fromEntries(keys.map((key) => [key.name, key]))
-    const found = db.select(fields).from(table).where(some)
-    const names = keys.map(({ name }) => sql.identifier(name))
-    const columns = sql.join([...keys], sql`, `)
-    return sql`(${columns}) in (with indexed as materialized ${found} select ${sql.join(names, sql`, `)} from indexed)`
-  },
+  messagesByBulk: sql.raw('"messages" indexed by messages_bulk'),
 }
 
 /** Options of a SQLite storage. */

@@ -19,7 +19,7 @@ import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { BroadcastRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
 
-import { filledUp, inBulks, isBelow, type StoreDialect } from './queries.ts'
+import { filledUp, isBelow, type StoreDialect } from './queries.ts'
 import { isSuppressedAfter } from './suppressions.ts'
 
 /** The columns of a broadcast that change. */
@@ -43,9 +43,8 @@ export const BROADCAST_HOLDS = `((c.status = 'canceled' and c.next_at is not nul
 export function broadcastStore(
   db: Db,
   tables: Tables,
-  dialect: Pick<StoreDialect, 'locked' | 'indexed'>,
+  { locked, messagesByBulk }: Pick<StoreDialect, 'locked' | 'messagesByBulk'>,
 ) {
-  const { locked } = dialect
   const { broadcasts: t, bulks, messages } = tables
   const one = (workspaceId: string, id: string) =>
     and(eq(t.workspace_id, workspaceId), eq(t.id, id))
@@ -53,11 +52,14 @@ export function broadcastStore(
     and(eq(t.workspace_id, workspaceId), status && eq(t.status, status))
   const bulksOf = (workspaceId: string, id: string) =>
     and(eq(bulks.workspace_id, workspaceId), eq(bulks.broadcast_id, id))
-  const ofBulks = inBulks(db, tables, dialect)
-  const messagesOf = (workspaceId: string, id: string) => {
-    const own = db.select({ id: bulks.id }).from(bulks).where(bulksOf(workspaceId, id))
-    return ofBulks(workspaceId, inArray(messages.bulk_id, own))
-  }
+  const messagesOf = (workspaceId: string, id: string) =>
+    and(
+      eq(messages.workspace_id, workspaceId),
+      inArray(
+        messages.bulk_id,
+        db.select({ id: bulks.id }).from(bulks).where(bulksOf(workspaceId, id)),
+      ),
+    )
   return {
     reads: {
       async byId(workspaceId: string, id: string): Promise<BroadcastRow | null> {
@@ -92,21 +94,24 @@ export function broadcastStore(
       },
       /** The messages of a bulk that wait for their provider now. */
       async waiting(workspaceId: string, bulkId: string, now: Date): Promise<number> {
-        const { bulk_id, status, scheduled_at } = messages
+        const { workspace_id, bulk_id, status, scheduled_at } = messages
         const waiting = and(
-          ofBulks(workspaceId, eq(bulk_id, bulkId)),
-          eq(status, 'queued'),
+          and(eq(workspace_id, workspaceId), eq(bulk_id, bulkId), eq(status, 'queued')),
           or(isNull(scheduled_at), lte(scheduled_at, now)),
         )
-        return (await db.select({ n: rowCount }).from(messages).where(waiting))[0]?.n ?? 0
+        return (await db.select({ n: rowCount }).from(messagesByBulk).where(waiting))[0]?.n ?? 0
       },
       /** The messages of a broadcast by status and reason. */
       async totals(workspaceId: string, id: string): Promise<BroadcastTotal[]> {
         const { status, error_code, credits_refunded } = messages
         const refunded = sql<number>`cast(sum(${credits_refunded}) as bigint)`.mapWith(Number)
         return db
-          .select({ status, error_code, count: rowCount, refunded })
-          .from(messages)
+          .select({
+            status: sql<MessageStatus>`${status}`,
+            error_code: sql<string | null>`${error_code}`,
+            ...{ count: rowCount, refunded },
+          })
+          .from(messagesByBulk)
           .where(messagesOf(workspaceId, id))
           .groupBy(status, error_code)
           .orderBy(desc(rowCount), asc(error_code))
@@ -119,7 +124,7 @@ export function broadcastStore(
         if (!started_at) return 0
         const left = { channel, reason: 'opt_out', since: started_at } as const
         const isLeft = isSuppressedAfter(db, tables, workspaceId, left)
-        const found = db.select({ n: rowCount }).from(messages)
+        const found = db.select({ n: rowCount }).from(messagesByBulk)
         return (await found.where(and(messagesOf(workspaceId, id), isLeft)))[0]?.n ?? 0
       },
       /** The next bulks of a broadcast after the bulk `after`, in their order. */
@@ -134,17 +139,19 @@ export function broadcastStore(
       },
       /** The ids of the queued messages of these bulks. */
       async queued(workspaceId: string, bulkIds: readonly string[]): Promise<string[]> {
-        const { bulk_id, id, status } = messages
+        const { workspace_id, bulk_id, id, status } = messages
         const some = and(
-          ofBulks(workspaceId, inArray(bulk_id, filledUp(bulkIds))),
+          eq(workspace_id, workspaceId),
+          inArray(bulk_id, filledUp(bulkIds)),
           eq(status, 'queued'),
         )
-        return (await db.select({ id }).from(messages).where(some)).map((row) => row.id)
+        const found = db.select({ id: sql<string>`${id}` }).from(messagesByBulk)
+        return (await found.where(some)).map((row) => row.id)
       },
       /** Whether a message of the broadcast is queued. */
       async hasQueued(workspaceId: string, id: string): Promise<boolean> {
         const some = and(messagesOf(workspaceId, id), eq(messages.status, 'queued'))
-        return (await db.select({ n: sql`1` }).from(messages).where(some).limit(1)).length > 0
+        return (await db.select({ n: sql`1` }).from(messagesByBulk).where(some).limit(1)).length > 0
       },
     },
     writes: {

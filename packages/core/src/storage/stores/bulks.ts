@@ -20,7 +20,7 @@ import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { BulkRejectionRow, BulkRow, MessageRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
 
-import { inBulks, isBelow, type StoreDialect } from './queries.ts'
+import { isBelow, type StoreDialect } from './queries.ts'
 
 /** The progress of a bulk. */
 export interface BulkProgress {
@@ -58,12 +58,10 @@ export type HeldMessage = Pick<
 export function bulkStore(
   db: Db,
   { bulks: t, bulk_rejections: rejections, messages, message_queue: queue }: Tables,
-  dialect: Pick<StoreDialect, 'locked' | 'indexed'>,
+  { locked, messagesByBulk }: Pick<StoreDialect, 'locked' | 'messagesByBulk'>,
 ) {
-  const { locked } = dialect
   const one = (workspaceId: string, id: string) =>
     and(eq(t.workspace_id, workspaceId), eq(t.id, id))
-  const inBulk = inBulks(db, { messages }, dialect)
   // `bigint` is wide enough for the sum on either engine, and becomes a number on both.
   const canceled = sql<number>`cast(sum(case when ${messages.error_code} = 'canceled' then 1 else 0 end) as bigint)`
   const isRetryable = sql`${messages.status} = 'failed' and not ${messages.accepted}
@@ -100,9 +98,9 @@ export function bulkStore(
         const ids = rows.map(({ id }) => id)
         const { bulk_id, status } = messages
         const open = await db
-          .select({ bulk_id, status, n: rowCount, canceled })
-          .from(messages)
-          .where(inBulk(workspaceId, inArray(bulk_id, ids)))
+          .select({ bulk_id: sql`${bulk_id}`, status: sql`${status}`, n: rowCount, canceled })
+          .from(messagesByBulk)
+          .where(and(eq(messages.workspace_id, workspaceId), inArray(bulk_id, ids)))
           .groupBy(bulk_id, status)
         const of = (id: string, state: string) =>
           open.find((one) => one.bulk_id === id && one.status === state)
@@ -135,11 +133,16 @@ export function bulkStore(
       },
       /** The number of the bulk's messages for each status and error, of canceled ones, and the sum of refunded credits. */
       async progress(workspaceId: string, bulkId: string): Promise<BulkProgress> {
+        const mine = and(eq(messages.workspace_id, workspaceId), eq(messages.bulk_id, bulkId))
         const { status, error_code } = messages
         const found = await db
-          .select({ status, error_code, n: rowCount, canceled, retryable, refunded })
-          .from(messages)
-          .where(inBulk(workspaceId, eq(messages.bulk_id, bulkId)))
+          .select({
+            status: sql<MessageStatus>`${status}`,
+            error_code: sql<string | null>`${error_code}`,
+            ...{ n: rowCount, canceled, retryable, refunded },
+          })
+          .from(messagesByBulk)
+          .where(mine)
           .groupBy(status, error_code)
         const counts = { queued: 0, sent: 0, delivered: 0, read: 0, failed: 0 }
         for (const row of found) counts[row.status] += row.n
@@ -156,9 +159,9 @@ export function bulkStore(
       },
       /** Whether a message of the bulk is queued. */
       async hasQueued(workspaceId: string, bulkId: string): Promise<boolean> {
-        const { bulk_id, status } = messages
-        const some = and(inBulk(workspaceId, eq(bulk_id, bulkId)), eq(status, 'queued'))
-        return (await db.select({ n: sql`1` }).from(messages).where(some).limit(1)).length > 0
+        const { workspace_id, bulk_id, status } = messages
+        const some = and(eq(workspace_id, workspaceId), eq(bulk_id, bulkId), eq(status, 'queued'))
+        return (await db.select({ n: sql`1` }).from(messagesByBulk).where(some).limit(1)).length > 0
       },
       /** The paused bulks of a workspace with queued messages, newest first. */
       async paused(
@@ -166,13 +169,17 @@ export function bulkStore(
         livemode: false | undefined,
         limit: number,
       ): Promise<Pick<BulkRow, 'id' | 'name'>[]> {
-        const { bulk_id, status } = messages
-        const queued = and(inBulk(t.workspace_id, eq(bulk_id, t.id)), eq(status, 'queued'))
+        const { workspace_id, bulk_id, status } = messages
+        const queued = and(
+          eq(workspace_id, t.workspace_id),
+          eq(bulk_id, t.id),
+          eq(status, 'queued'),
+        )
         const mine = and(
           eq(t.workspace_id, workspaceId),
           isNotNull(t.paused_at),
           livemode === undefined ? undefined : eq(t.livemode, livemode),
-          exists(db.select({ n: sql`1` }).from(messages).where(queued)),
+          exists(db.select({ n: sql`1` }).from(messagesByBulk).where(queued)),
         )
         const found = db.select({ id: t.id, name: t.name }).from(t).where(mine)
         return found.orderBy(desc(t.id)).limit(limit)

@@ -15,7 +15,7 @@ import {
   newAccount,
   type Operation,
 } from '../../rules/decide.ts'
-import { isAfter, type StoreDialect } from './queries.ts'
+import { isAfter, isIndexed } from './queries.ts'
 
 /** An account with the columns that no decision needs. */
 export interface AccountRecord extends Account {
@@ -48,7 +48,7 @@ export type Posted =
 export function creditStore(
   db: Db,
   { credit_accounts: accounts, ledger_entries: entries }: Tables,
-  { locked, indexed }: Pick<StoreDialect, 'locked' | 'indexed'>,
+  { locked }: { locked: <Q>(query: Q) => Q },
 ) {
   async function find(workspaceId: string, lock: boolean): Promise<AccountRecord | null> {
     const query = db.select().from(accounts).where(eq(accounts.workspace_id, workspaceId))
@@ -65,9 +65,9 @@ export function creditStore(
       },
       /** The entries that refer to one of these ids, oldest first. */
       async entriesAbout(workspaceId: string, referenceIds: readonly string[]): Promise<Entry[]> {
-        const { workspace_id, seq, ref_id } = entries
-        const some = and(eq(workspace_id, workspaceId), inArray(ref_id, referenceIds))
-        const about = indexed(db, entries, [workspace_id, seq], some)
+        const mine = eq(entries.workspace_id, workspaceId)
+        const some = and(mine, inArray(entries.ref_id, referenceIds))
+        const about = and(mine, isIndexed(db, entries, [entries.seq], some))
         return (await db.select().from(entries).where(about).orderBy(asc(entries.seq))) as Entry[]
       },
       /** Returns the newest first, starting with entry `seq`. `is_funding`: only entries that no message caused. */

@@ -24,7 +24,7 @@ import type { Recipient } from '../../rules/recipients.ts'
 import { idFloor, timeOfId } from '../../runtime/runtime.ts'
 import { namesOne, UNNAMED } from './bulks.ts'
 import { fileStore } from './files.ts'
-import { blocksOf, filledUp, includes, isAfter, type StoreDialect } from './queries.ts'
+import { blocksOf, filledUp, includes, isAfter, isIndexed, type StoreDialect } from './queries.ts'
 
 /** The tables that are scanned for an address, because they have no index on addresses. */
 export type SearchedTable = 'messages' | 'events' | 'received_messages' | 'bulk_rejections'
@@ -56,7 +56,7 @@ const BULK_ROUTES = ['bulks.send', 'bulks.sendEmails', 'bulks.retry'].flatMap((r
 
 /** For an e-mail address, the queries may return rows of other addresses too: the caller filters with `isTo`. */
 export function erasureStore(db: Db, tables: Tables, dialect: StoreDialect) {
-  const { locked, indexed } = dialect
+  const { locked } = dialect
   const { writes: files } = fileStore(db, tables, dialect)
   const { messages, message_queue: queue, message_attempts, message_events, events } = tables
   const { received_messages: received, conversations, idempotency_keys: answers } = tables
@@ -98,10 +98,9 @@ export function erasureStore(db: Db, tables: Tables, dialect: StoreDialect) {
   }
 
   /** SQL: whether a delivery is about these messages. */
-  function isAbout(workspaceId: string, some: SQL): SQL | undefined {
+  function isAbout(workspaceId: string, some: SQL): SQL {
     const { workspace_id, webhook_id, id } = deliveries
-    const theirs = and(eq(workspace_id, workspaceId), some)
-    return indexed(db, deliveries, [workspace_id, webhook_id, id], theirs)
+    return isIndexed(db, deliveries, [webhook_id, id], and(eq(workspace_id, workspaceId), some))
   }
 
   async function forgetResponses(workspaceId: string, some: SQL | undefined): Promise<void> {
@@ -227,7 +226,10 @@ export function erasureStore(db: Db, tables: Tables, dialect: StoreDialect) {
         until: Date,
       ): Promise<Pick<EventRow, 'id' | 'body'>[]> {
         const { id, workspace_id, message_id, body } = events
-        const of = isAbout(workspaceId, eq(deliveries.message_id, messageId))
+        const of = and(
+          eq(deliveries.workspace_id, workspaceId),
+          isAbout(workspaceId, eq(deliveries.message_id, messageId)),
+        )
         const delivered = db.select({ id: deliveries.event_id }).from(deliveries).where(of)
         const within = and(gt(id, messageId), lt(id, idFloor(until)), eq(message_id, messageId))
         const found: { id: string; body: string }[] = []

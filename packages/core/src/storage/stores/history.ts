@@ -11,7 +11,7 @@ import {
 } from '../../rules/count-changes.ts'
 import { idFloor, timeOfId } from '../../runtime/runtime.ts'
 import { fileStore } from './files.ts'
-import { filledUp, inBulks, type StoreDialect } from './queries.ts'
+import { filledUp, isIndexed, type StoreDialect } from './queries.ts'
 import { recipientIndexStore } from './recipient-index.ts'
 
 /** The tables that are read in pages, by ids that are sorted by time. */
@@ -61,8 +61,7 @@ const NOTHING_BOOKED: Booked = { charged: 0, refunded: 0, is_held: false, refund
  * stays. The ledger does not change.
  */
 export function historyStore(db: Db, tables: Tables, dialect: StoreDialect) {
-  const { locked, indexed } = dialect
-  const inBulk = inBulks(db, tables, dialect)
+  const { locked } = dialect
   const { writes: files } = fileStore(db, tables, dialect)
   const { writes: recipients } = recipientIndexStore(db, tables, dialect)
   const { workspaces, messages, message_queue: queue, message_attempts, message_events } = tables
@@ -108,13 +107,13 @@ export function historyStore(db: Db, tables: Tables, dialect: StoreDialect) {
     type: 'message' | 'bulk',
     ids: readonly string[],
   ): Promise<Map<string, Booked>> {
-    const { workspace_id, ref_id, ref_type, kind, amount, seq } = entries
-    const mine = eq(workspace_id, workspaceId)
+    const { ref_id, ref_type, kind, amount, seq } = entries
+    const mine = eq(entries.workspace_id, workspaceId)
     const some = and(mine, inArray(ref_id, filledUp(ids)), eq(ref_type, type))
     const rows = await db
       .select({ ref_id, kind, amount, seq })
       .from(entries)
-      .where(indexed(db, entries, [workspace_id, seq], some))
+      .where(and(mine, isIndexed(db, entries, [seq], some)))
     const all = new Map<string, Booked>()
     for (const row of rows) {
       const booked = all.get(row.ref_id) ?? { ...NOTHING_BOOKED }
@@ -231,10 +230,11 @@ export function historyStore(db: Db, tables: Tables, dialect: StoreDialect) {
       ): Promise<{ id: string; is_finished: boolean }[]> {
         const open = db
           .select({ n: sql`1` })
-          .from(messages)
+          .from(dialect.messagesByBulk)
           .where(
             and(
-              inBulk(workspaceId, eq(messages.bulk_id, bulks.id)),
+              eq(messages.workspace_id, workspaceId),
+              eq(messages.bulk_id, bulks.id),
               or(
                 gte(messages.id, page.before_id),
                 gte(messages.updated_at, until),

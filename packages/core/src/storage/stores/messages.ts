@@ -39,14 +39,7 @@ import {
   type SuppressedSince,
   totalOf,
 } from './message-totals.ts'
-import {
-  filledUp,
-  inBulks,
-  includesIn,
-  positionIn,
-  removeOldest,
-  type StoreDialect,
-} from './queries.ts'
+import { filledUp, includesIn, positionIn, removeOldest, type StoreDialect } from './queries.ts'
 import { type IndexedRecipient, recipientIndex } from './recipient-index.ts'
 import { isSuppressedAfter } from './suppressions.ts'
 
@@ -97,7 +90,6 @@ const CHANGED_MEANWHILE_MAX = 100
 
 export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
   const { locked } = dialect
-  const inBulk = inBulks(db, tables, dialect)
   const { messages: t, message_attempts: attempts, message_events: events, bulks } = tables
   const { idempotency_keys: answers } = tables
 
@@ -114,6 +106,13 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
    * the index by kind, which does not contain the time: 1,000 times slower for a rare kind.
    */
   const createdAt = sql`(select created_at from ${t} one where one.workspace_id = ${t.workspace_id} and one.id = ${t.id})`
+
+  /** SQL: the ids of a bulk, read from their index: SQLite would otherwise read all messages in the order of a page. */
+  function idsOfBulk(workspaceId: string, bulkId: string): SQL {
+    const mine = and(eq(t.workspace_id, workspaceId), eq(t.bulk_id, bulkId))
+    const ids = db.select({ id: t.id }).from(t).where(mine)
+    return sql`(with bulk as materialized ${ids} select id from bulk)`
+  }
 
   /**
    * SQL: the messages of a broadcast. With `is true` and a range of ids, the engines read the history in key order and stop at
@@ -184,7 +183,7 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
         tag)
     return and(
       eq(t.workspace_id, workspaceId),
-      bulk_id ? inBulk(workspaceId, eq(t.bulk_id, bulk_id)) : undefined,
+      bulk_id ? inArray(t.id, idsOfBulk(workspaceId, bulk_id)) : undefined,
       broadcast_id ? ofBroadcast(workspaceId, broadcast_id) : undefined,
       filter.indexed ? inArray(t.id, filter.indexed.ids) : undefined,
       template ? eq(t.template, template) : undefined,

@@ -7,7 +7,7 @@ import type { Tables } from '../../rows/tables.ts'
 import { namesOne, UNNAMED } from './bulks.ts'
 import { filledUp } from './queries.ts'
 
-/** The walks, oldest row first. `late_messages`: messages that were not finished when `messages` passed them. */
+/** The walks, oldest row first. `late_messages`: messages that were not finished when `messages` passed them; `late_responses`: receivers' answers since `events`. */
 export type RetentionKind = RetentionMarkRow['kind']
 
 /** A range of ids: from `from_id` up to, but not including, `before_id`. */
@@ -33,6 +33,7 @@ export function retentionStore(db: Db, tables: Tables) {
       messages: { t: messages, id: messages.id },
       late_messages: { t: messages, id: messages.id },
       events: { t: events, id: events.id },
+      late_responses: { t: events, id: events.id },
       received_messages: { t: received, id: received.id },
       bulk_rejections: { t: rejections, id: rejections.bulk_id },
       bulk_texts: { t: bulks, id: bulks.id },

@@ -30,7 +30,14 @@ import type { Tables } from '../../rows/tables.ts'
 import type { AttemptCount } from '../../rules/answer-times.ts'
 import type { FanOut, Subscriber } from '../../rules/deliveries.ts'
 import { attemptInRow } from '../../rules/record.ts'
-import { blocksOf, filledUp, isBelow, removeOldest, type StoreDialect } from './queries.ts'
+import {
+  blocksOf,
+  filledUp,
+  isBelow,
+  isIndexed,
+  removeOldest,
+  type StoreDialect,
+} from './queries.ts'
 
 /** Selects deliveries of a webhook. */
 export interface DeliveryFilter {
@@ -59,7 +66,7 @@ function cut(text: string | null, max: number): string | null {
 export function webhookStore(
   db: Db,
   tables: Tables,
-  { locked, kept, present, indexed }: StoreDialect,
+  { locked, kept, present }: StoreDialect,
   eventLog: { note(stored: FanOut['events']): void },
 ) {
   const { webhooks: t, deliveries, delivery_queue: queue, delivery_attempts: attempts } = tables
@@ -184,8 +191,9 @@ export function webhookStore(
       /** All deliveries about one message, oldest first. */
       async deliveriesOf(workspaceId: string, messageId: string): Promise<DeliveryRow[]> {
         const { workspace_id, webhook_id, id, message_id } = deliveries
-        const some = and(eq(workspace_id, workspaceId), eq(message_id, messageId))
-        const about = indexed(db, deliveries, [workspace_id, webhook_id, id], some)
+        const mine = eq(workspace_id, workspaceId)
+        const some = and(mine, eq(message_id, messageId))
+        const about = and(mine, isIndexed(db, deliveries, [webhook_id, id], some))
         return db.select().from(deliveries).where(about).orderBy(asc(deliveries.id))
       },
       /** The bodies of these events, in any order; missing events are left out. */

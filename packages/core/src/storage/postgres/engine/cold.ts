@@ -54,7 +54,7 @@ function dialectFor(clock: Clock): StoreDialect {
     bucketOf: (text) =>
       sql<number>`('x' || left(encode(sha256(convert_to(${text}, 'UTF8')), 'hex'), 4))::bit(16)::integer`,
     messageContent: sql.raw('messages.content') as StoreDialect['messageContent'],
-    indexed: (_db, _table, _keys, some) => some,
+    messagesByBulk: sql.raw('messages'),
   }
 }
 
