@@ -132,12 +132,16 @@ interface Walk {
 type Step = (stores: Writes, walk: Walk & { from_id: string }) => Promise<string>
 
 /** The additional age of a kind in ms. */
-const LATE: { [kind in RetentionKind]?: number } = { late_messages: LATE_MS }
+const LATE: { [kind in RetentionKind]?: number } = {
+  late_messages: LATE_MS,
+  late_responses: LATE_MS,
+}
 
 const STEPS: Record<RetentionKind, Step> = {
   messages: stepMessages,
   late_messages: stepMessages,
   events: stepEvents,
+  late_responses: stepResponses,
   received_messages: stepReceived,
   bulk_rejections: stepRejections,
   bulk_texts: stepTexts,
@@ -220,10 +224,6 @@ async function stepMessages(
     const last_sent = new Date(until.getTime() + SENDING_MS)
     await retention.forgetConversations(workspaceId, over, last_sent)
   }
-  // A delivery that was tried again when it was old has an answer since the first walk.
-  if (kind === 'late_messages') {
-    await retention.forgetResponses(workspaceId, { from_id: range.from_id, before_id: stop })
-  }
   return stop
 }
 
@@ -239,6 +239,17 @@ async function stepEvents(
   })
   await erasure.rewriteEvents(workspaceId, erased)
   // The ids of deliveries and of their events come from the same clock.
+  await retention.forgetResponses(workspaceId, { from_id, before_id: next })
+  return next
+}
+
+/** A delivery that was tried again when it was old has an answer since the walk of its event. */
+async function stepResponses(
+  { retention }: Writes,
+  { workspaceId, from_id, before_id }: Walk & { from_id: string },
+): Promise<string> {
+  const found = await retention.events(workspaceId, { from_id, before_id }, STEP_ROWS + 1)
+  const { next } = pageOf(found, ({ id }) => id, before_id)
   await retention.forgetResponses(workspaceId, { from_id, before_id: next })
   return next
 }

@@ -28,6 +28,7 @@ export function operatingTables(d: Dialect) {
           | 'messages'
           | 'late_messages'
           | 'events'
+          | 'late_responses'
           | 'received_messages'
           | 'bulk_rejections'
           | 'bulk_texts'

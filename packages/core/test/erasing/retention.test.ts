@@ -3,6 +3,7 @@ import { verifyLedger } from '../../src/maintenance/ledger/verify-ledger.ts'
 import { createRetention } from '../../src/retention/retention.ts'
 import { idFloor } from '../../src/runtime/runtime.ts'
 import type { Storage } from '../../src/storage/ports/storage.ts'
+import { announce } from '../../src/verifications/ends.ts'
 import { benchFor, EVERYTHING, only } from '../storage/bench.ts'
 import { ENGINES } from './engines.ts'
 import { historySteps, SECRET } from './history.ts'
@@ -201,10 +202,25 @@ describe.each(ENGINES)('retention on %s', (_, engineOf) => {
       message_ids: [id],
       at: bench.clock.now(),
     })
+    // It sends nothing.
+    const other = await bench.workspace()
+    await bench.webhook(other, { events: ['*'] })
+    await bench.storage.write((stores) =>
+      announce(stores, bench.clock.id, {
+        event: 'broadcast.finished',
+        workspace_id: other,
+        data: {
+          ...{ broadcast_id: bench.clock.id(), name: 'May', channel: 'sms', status: 'finished' },
+          ...{ pause_reason: null, accepted: 1, livemode: true, occurred_at: bench.clock.now() },
+        },
+      }),
+    )
     pass(31)
     await retention().apply(going)
     const answer = 'an answer that came late'
-    await bench.record(only(await bench.claimDeliveries()), { response_body: answer })
+    const claimed = await bench.claimDeliveries()
+    expect(new Set(claimed.map((one) => one.workspace_id))).toEqual(new Set([workspaceId, other]))
+    for (const each of claimed) await bench.record(each, { response_body: answer })
     pass(75)
     await retention().apply(going)
     expect(await engine.dump()).not.toContain(answer)
