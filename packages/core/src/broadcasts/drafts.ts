@@ -85,9 +85,12 @@ export async function openMailing(
     checkUnsubscribe(source, oneClickFault)
   }
   const { placeholders, needed } = contentTemplate(source.content, { has_blocks: true })
-  const lacking = needed.find(
-    ({ name, field }) => name === UNSUBSCRIBE_URL && source.lookUp(name, field) === null,
-  )
+  // On other channels it is a placeholder like any other, which an attribute of the contact may fill.
+  const lacking =
+    of.channel === 'email' &&
+    needed.find(
+      ({ name, field }) => name === UNSUBSCRIBE_URL && source.lookUp(name, field) === null,
+    )
   if (lacking) throw refused(source, `${LINK_PLACES}: remove it from ${lacking.field}`)
   const { length } = JSON.stringify(source.content)
   const size = Math.min(
