@@ -128,7 +128,7 @@ export interface Broadcast {
     time_zones: string[]
   }[] | null
   counts: {
-    /** The contacts of the audience when the broadcast began; null before, and for an audience with attributes. */
+    /** The contacts of the audience when the broadcast began; null before, and for an audience with attributes or exclude_attributes. */
     audience: number | null
     /** The contacts that had their turn. */
     contacts: number

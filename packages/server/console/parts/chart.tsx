@@ -81,7 +81,8 @@ export function Chart({
         )}
         {shown.map(({ name, colour, values }) => {
           // Without a neighbour, a value between gaps has no line.
-          const hasGaps = values.includes(null)
+          // A line through one point draws nothing.
+          const hasGaps = values.length === 1 || values.includes(null)
           return values.map(
             (value, i) =>
               value !== null &&

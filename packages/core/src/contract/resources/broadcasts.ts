@@ -220,7 +220,7 @@ export const broadcast = z
     counts: z.object({
       audience: count.nullable().meta({
         description:
-          'The contacts of the audience when the broadcast began; null before, and for an audience with attributes.',
+          'The contacts of the audience when the broadcast began; null before, and for an audience with attributes or exclude_attributes.',
       }),
       contacts: count.meta({ description: 'The contacts that had their turn.' }),
       accepted: count.meta({ description: 'The messages.' }),
