@@ -118,10 +118,10 @@ function groupOf({ id }: Operation): string {
   return id.split('.', 1)[0] ?? ''
 }
 
-/** They can end a verification, so that its code is not sent again. */
-const ENDING = ['verifications.cancel', 'verifications.check']
+/** They end their object for good: no later request could resend its code, or change it. */
+const ENDING = ['verifications.cancel', 'verifications.check', 'broadcasts.cancel']
 
-/** Requests that delete take objects that other requests do not need; a delivery belongs to the lasting webhook. */
+/** Requests that delete or end take objects that other requests do not need; a delivery belongs to the lasting webhook. */
 function ageFor({ id, method, path }: Operation, chance: number): keyof Ids {
   if (method === 'DELETE' || ENDING.includes(id)) return 'newest'
   return chance % 2 === 0 || path.includes('{delivery_id}') ? 'lasting' : 'newest'
