@@ -149,7 +149,7 @@ async function look(
 
 /** Log lines of a server that could not reach its database, or refused requests for overload meanwhile. */
 const AWAY =
-  /DatabaseAway|rate_limit_exceeded|PostgresError|no answer within|"status":500|takes no writes|another server was promoted/
+  /DatabaseAway|rate_limit_exceeded|accepted, but it cannot be read|PostgresError|no answer within|"status":500|takes no writes|another server was promoted/
 
 function noteFaults(receiver: Receiver, stage: Stage, { rule }: Violations): void {
   receiver.faults.forEach(rule('every delivery is signed, and the same on every attempt'))
