@@ -366,8 +366,8 @@ export function broadcastHandlers({
   }
 }
 
-/** What callers of this door cannot do: its broadcasts have no headers. */
-const OWN_HEADERS = /, or give the template [^.]*$/
+/** The end of a refusal with what callers of this door cannot do: its broadcasts have no headers. */
+const OWN_HEADERS = ', or give the template '
 
 /** Runs `work`. Its refusals name the broadcast in place of its template, which callers do not know. */
 async function ofBroadcast<T>(template: string, work: () => Promise<T>): Promise<T> {
@@ -376,10 +376,10 @@ async function ofBroadcast<T>(template: string, work: () => Promise<T>): Promise
   } catch (error) {
     if (!(error instanceof SvcError) || error.code !== 'validation_error') throw error
     const path = error.details?.[0]?.path ?? ''
-    const text = error.message
+    const [text = ''] = error.message
       .replace(`Template ${template}`, 'The broadcast')
       .replace(`${template}: `, '')
-      .replace(OWN_HEADERS, '')
+      .split(OWN_HEADERS, 1)
     throw invalid(path.startsWith('template') ? 'template' : path, fromPlaceholders(text))
   }
 }
