@@ -36,6 +36,20 @@ async function passTime(ms = MINUTE_MS): Promise<void> {
 const shown = async (id: string) => (await call('GET', `${BROADCASTS}/${id}`)).body.data
 
 describe('a broadcast', () => {
+  it('fills {{unsubscribe_url}} of a text message from the contact', async () => {
+    const tags = ['own link']
+    const attributes = { unsubscribe_url: 'https://acme.example/leave/1' }
+    await world().contact(owner, { tags, attributes })
+    const name = await world().template(owner, 'Leave: {{unsubscribe_url}}')
+    const request = body('own link', { template: { name } })
+    const { status, text, body: answer } = await call('POST', `${BROADCASTS}/preview`, request)
+    expect(status, text).toBe(200)
+    expect(answer.data.preview).toMatchObject({
+      sendable: 1,
+      samples: [{ content: { text: `Leave: ${attributes.unsubscribe_url}` } }],
+    })
+  })
+
   it('is previewed, sent by the dispatcher, and shows its results', async () => {
     const tags = ['first']
     const phones = ['+15005550006', '+15005550001', '+15005550008']
