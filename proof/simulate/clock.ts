@@ -77,8 +77,13 @@ export function restartClock(start_ms = START_MS): void {
   suspended.total_ms = 0
 }
 
-/** Work of the machine that no timer of the seed orders: Node asks a thread for a module that is imported late, or reads a file. */
-const MACHINE_WORK: ReadonlySet<string> = new Set(['MessagePort', 'FSReqCallback', 'FSReqPromise'])
+/** Work of the machine that no timer of the seed orders: Node asks a thread for a module that is imported late, or reads a file and closes it. */
+const MACHINE_WORK: ReadonlySet<string> = new Set([
+  'MessagePort',
+  'FSReqCallback',
+  'FSReqPromise',
+  'CloseReq',
+])
 
 const machineWorks = (): boolean =>
   process.getActiveResourcesInfo().some((one) => MACHINE_WORK.has(one))
