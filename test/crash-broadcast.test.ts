@@ -16,7 +16,7 @@ ensureBuilt()
 
 const TEST_MAX_MS = 240_000
 
-const CONTACTS = 120
+const CONTACTS = 80
 /** A step has 8 MB of contents: so it has some twenty contacts, and a round has several steps. */
 const TEXT = 'Hi {{name}} '.padEnd(400_000, '.')
 

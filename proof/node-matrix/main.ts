@@ -42,12 +42,13 @@ async function runVersion(version: string): Promise<boolean> {
   const cwd = copyOfClone()
   process.once('exit', () => rmSync(cwd, { recursive: true, force: true, maxRetries: 3 }))
   const env = environment(node)
+  const is_newest = version === NODE_VERSIONS.at(-1)
   const isOwn = version === process.versions.node
   for (const { name, work } of STEPS.filter((step) => !(isOwn && step.is_in_tests))) {
     const start = Date.now()
     const prefix = `Node ${version}`
     try {
-      const remark = await work({ cwd, env })
+      const remark = await work({ cwd, env, is_newest })
       console.log(`${prefix} ok     ${name}: ${remark} (${secondsSince(start)} s)`)
     } catch (error) {
       console.log(`${prefix} FAILED ${name} (${secondsSince(start)} s)`)

@@ -7,7 +7,7 @@ export const EXAMPLES: readonly Project[] = [
   {
     name: 'example otp-login-express',
     manager: 'pnpm',
-    on_each_node: true,
+    on_newest_node: true,
     example: 'otp-login-express',
     install: ['@svc/cli'],
     folders: ['example', 'example-otp-login'],
@@ -24,7 +24,7 @@ export const EXAMPLES: readonly Project[] = [
   {
     name: 'example embedded-core-fastify',
     manager: 'pnpm',
-    on_each_node: true,
+    on_newest_node: true,
     example: 'embedded-core-fastify',
     install: [],
     folders: ['example', 'example-embedded-core'],
@@ -66,7 +66,7 @@ export const EXAMPLES: readonly Project[] = [
   {
     name: 'example own-provider',
     manager: 'pnpm',
-    on_each_node: true,
+    on_newest_node: true,
     example: 'own-provider',
     install: [],
     folders: ['example', 'example-own-provider'],

@@ -15,8 +15,8 @@ export interface Project {
   /** A TypeScript file that names every export. */
   readonly everything?: string
   readonly commands: readonly (readonly string[])[]
-  /** Whether it is also tried with the other supported versions of Node. */
-  readonly on_each_node?: true
+  /** Whether it is also tried with the newest supported version of Node; `npm run node-matrix` installs the service with each. */
+  readonly on_newest_node?: true
 }
 
 const TEST = ['node', '--test']
@@ -61,7 +61,7 @@ export const PROJECTS: readonly Project[] = [
   {
     name: 'the testkit with jest in a CommonJS program',
     manager: 'npm',
-    on_each_node: true,
+    on_newest_node: true,
     install: ['@svc/testkit', '@svc/client', 'jest'],
     folders: ['testkit-jest-commonjs'],
     commands: [['node', 'node_modules/jest/bin/jest.js', '--ci']],
@@ -113,7 +113,7 @@ export const PROJECTS: readonly Project[] = [
   {
     name: 'the core in a second program',
     manager: 'pnpm',
-    on_each_node: true,
+    on_newest_node: true,
     install: ['@svc/core'],
     folders: ['core'],
     commands: [[...TEST, 'elsewhere.test.js']],
@@ -121,7 +121,7 @@ export const PROJECTS: readonly Project[] = [
   {
     name: 'a server, and the testkit with a service',
     manager: 'pnpm',
-    on_each_node: true,
+    on_newest_node: true,
     install: ['@svc/server', '@svc/core', '@svc/testkit'],
     folders: ['server'],
     commands: [[...TEST, 'server.test.js', 'service.test.js']],
@@ -129,7 +129,7 @@ export const PROJECTS: readonly Project[] = [
   {
     name: 'the command',
     manager: 'pnpm',
-    on_each_node: true,
+    on_newest_node: true,
     install: ['@svc/cli'],
     folders: ['command'],
     commands: [[...TEST, 'svc.test.js']],
@@ -137,7 +137,7 @@ export const PROJECTS: readonly Project[] = [
   {
     name: 'a CommonJS program',
     manager: 'pnpm',
-    on_each_node: true,
+    on_newest_node: true,
     install: ['@svc/core', '@svc/server', '@svc/testkit'],
     folders: ['commonjs'],
     commands: [[...TEST, 'require.test.cjs']],
