@@ -2,7 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { checkCalls } from '../proof/crash/check.ts'
 import { type CrashResult, crash } from '../proof/crash/run.ts'
+import { createViolations } from '../proof/stage/violations.ts'
 import { ensureBuilt } from './built.ts'
 import { bundledVictim } from './bundled.ts'
 
@@ -57,5 +59,23 @@ describe('two servers on a primary that is killed, frozen and cut off, and on th
     expect(entries.filter(({ kind }) => kind === 'refund').length).toBeGreaterThan(0)
     expect(events.length).toBeGreaterThan(100)
     expect(evidence.calls?.size).toBeGreaterThan(20)
+  })
+})
+
+describe('the rules of a provider outside the service', () => {
+  it.each([
+    ['one call of an accepted attempt', 1, ['accepted'], []],
+    ['a call again after an attempt without an answer', 2, ['ambiguous', 'accepted'], []],
+    ['an attempt whose call did not arrive', 1, ['ambiguous', 'accepted'], []],
+    ['an attempt that found no gateway', 2, ['ambiguous', 'retry', 'rejected'], []],
+    ['a call without an attempt', 1, [], [/only for an attempt that is stored/]],
+    ['a second call of one attempt', 2, ['ambiguous'], [/only for an attempt that is stored/]],
+    ['a call again after an answer that came late', 2, ['accepted', 'accepted'], []],
+  ])('judge %s', (_, times, outcomes, expected) => {
+    const violations = createViolations()
+    const attempts = outcomes.map((outcome) => ({ message_id: 'm', outcome }))
+    checkCalls({ attempts }, new Map([['m', times]]), violations)
+    const broken = violations.broken().map(({ rule }) => rule)
+    expect(broken).toEqual(expected.map((rule) => expect.stringMatching(rule)))
   })
 })

@@ -204,9 +204,12 @@ function checkEvents(evidence: Evidence, violations: Violations): void {
   if (found !== repliesDue) replies(`${found} events for ${repliesDue} replies`)
 }
 
-/** Checks that a provider outside the service got each message at most once for each stored attempt. */
-function checkCalls(
-  { attempts }: Stored,
+/**
+ * Checks that a provider outside the service got each message at most once for each stored attempt. The order of the outcomes proves no
+ * more: an answer is stored also when it arrives after the end of its lease, when the next attempt has begun.
+ */
+export function checkCalls(
+  { attempts }: Pick<Stored, 'attempts'>,
   calls: ReadonlyMap<string, number>,
   { rule }: Violations,
 ): void {

@@ -33,6 +33,8 @@ export interface CrashOptions {
   /** Several servers on a PostgreSQL with a synchronous standby. */
   failover?: FailoverOptions
   progress(text: string): void
+  /** Whether no further fault follows; asked after each. Default: after the last of `cycles`. */
+  isStopping?(): boolean
 }
 
 /** The result of a run. */
@@ -73,6 +75,7 @@ export async function crash(options: CrashOptions): Promise<CrashResult> {
       options.progress(
         `${cycle}/${options.cycles}: ${operations.all.length} sends, ${receiver.finished()} at their end; ${caused.map(({ kind }) => kind).join(', ')}`,
       )
+      if (options.isStopping?.()) break
     }
     traffic.aim(stage.urls())
     await traffic.finish()

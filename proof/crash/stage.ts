@@ -53,7 +53,7 @@ export interface Fault {
 export const HAND_OVER: Death = { commit: 'hand_over', when: 'after' }
 
 /** The maximum wait for any answer. */
-const ANSWER_MAX_MS = 25_000
+export const ANSWER_MAX_MS = 25_000
 
 /** Chooses each item once, in random order, before one repeats. */
 export function bagOf<T>(items: readonly T[]): (chance: Random) => T {

@@ -98,9 +98,13 @@ export function startTraffic(options: TrafficOptions): Traffic {
     }
   }
 
-  /** Repeats a request without an answer on another server, if there is one. */
+  /**
+   * Every second caller goes to the next server, if there is one, after a request without an answer. The others stay: else all callers
+   * would be at the server that is the first to answer again, and no request would show when another one does.
+   */
   async function caller(_: unknown, number: number): Promise<void> {
-    for (let tries = number; !isFinishing || (urls.length > 0 && again.length > 0); tries++) {
+    const [first, step] = [Math.floor(number / 2), number % 2]
+    for (let tries = first; !isFinishing || (urls.length > 0 && again.length > 0); tries += step) {
       const target = urls[tries % urls.length]
       const connection = target && (await openConnection(target).catch(() => null))
       if (target && connection) {

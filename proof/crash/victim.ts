@@ -85,9 +85,19 @@ export function openVictims({ folder, entry, node_args, env: more }: VictimOptio
       env: { ...env, ...(at && { SVC_CRASH_AT: JSON.stringify(at) }) },
       execArgv: [...node_args],
       stdio: ['ignore', log, log, 'ipc'],
+      // In another process group, so that Ctrl+C reaches only this process.
+      detached: true,
     })
     closeSync(log)
-    return { child, dead: new Promise((resolve) => child.once('exit', () => resolve())) }
+    const kill = () => child.kill('SIGKILL')
+    process.once('exit', kill)
+    const dead = new Promise<void>((resolve) => {
+      child.once('exit', () => {
+        process.off('exit', kill)
+        resolve()
+      })
+    })
+    return { child, dead }
   }
 
   return {

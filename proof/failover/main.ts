@@ -1,11 +1,13 @@
 // Ends the primary of a PostgreSQL pair under load, round by round, and checks all promises of the service:
 //
-//   npm run failover -- [--rounds 100] [--judge-every 10] [--seed n] [--keep]
+//   npm run failover -- [--patroni] [--rounds 100] [--judge-every 10] [--seed n] [--keep]
 //
 // A round kills the primary, freezes it (SIGSTOP), or cuts it off from the service, promotes the synchronous standby, and measures the
 // time until the first 201. The old primary then comes back for a moment as if it had not been replaced, and becomes the
-// next standby. After `--judge-every` rounds the callers stop, everything ends, and the rules of `npm run crash` are checked; the next rounds begin
-// with a new pair. Ctrl+C ends the run after the rounds that are judged next. The exit code is 1 if a rule is broken; `--keep` keeps the logs of the servers in any case.
+// next standby. With `--patroni` the pair is run by Patroni of the Debian packages, which notices that the primary is killed or frozen,
+// promotes, and makes the old primary the next standby. After `--judge-every` rounds the callers stop, everything ends, and the rules of `npm run
+// crash` are checked; the next rounds begin with a new pair. Ctrl+C ends the run after the present round, which is judged; Ctrl+C again
+// ends it at once. The exit code is 1 if a rule is broken; `--keep` keeps the logs of the servers in any case.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,14 +15,16 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { idsAnswered } from '../crash/operations.ts'
 import { type CrashResult, crash } from '../crash/run.ts'
-import type { Fault } from '../crash/stage.ts'
+import { ANSWER_MAX_MS, type Fault } from '../crash/stage.ts'
 import { markdownOf } from '../stage/table.ts'
+import { RECOVERY_MAX_MS } from './stage.ts'
 
 /** The pause of each of the 64 callers after an answer, so that a small machine measures failovers and not its own load. */
 const REST_MS = 200
 
 const { values } = parseArgs({
   options: {
+    patroni: { type: 'boolean', default: false },
     rounds: { type: 'string', default: '100' },
     'judge-every': { type: 'string', default: '10' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
@@ -35,7 +39,7 @@ const [rounds, every, seed] = [values.rounds, values['judge-every'], values.seed
 ]
 if (values.help || !(rounds > 0 && every > 0)) {
   console.log(
-    'usage: npm run failover -- [--rounds 100] [--judge-every 10] [--seed n] [--keep]\n\nEnds a PostgreSQL primary under load, promotes its synchronous standby, and checks the promises of the service.',
+    'usage: npm run failover -- [--patroni] [--rounds 100] [--judge-every 10] [--seed n] [--keep]\n\nEnds a PostgreSQL primary under load, promotes its synchronous standby, and checks the promises of the service.',
   )
   process.exit(values.help ? 0 : 2)
 }
@@ -44,7 +48,11 @@ const faults: Fault[] = []
 const sums = { acknowledged: 0, unanswered: 0, called: 0, called_again: 0 }
 let broken = 0
 let isStopping = false
-process.once('SIGINT', () => {
+let stopping_at = 0
+process.on('SIGINT', () => {
+  // npm passes on the signal that this process got from the terminal too.
+  if (isStopping && performance.now() - stopping_at > 1_000) process.exit(130)
+  if (!isStopping) stopping_at = performance.now()
   isStopping = true
 })
 console.log(`seed ${seed}`)
@@ -57,7 +65,8 @@ for (let done = 0; done < rounds && !isStopping; done += every) {
     node_args: process.execArgv,
     patient: false,
     rest_ms: REST_MS,
-    failover: {},
+    failover: { has_patroni: values.patroni },
+    isStopping: () => isStopping,
     progress: (text) => console.log(`${new Date().toISOString()} ${text}`),
   })
   faults.push(...result.faults)
@@ -73,6 +82,10 @@ console.log(
 console.log(
   `${faults.length} rounds, ${sums.acknowledged} messages with a 201, ${sums.unanswered} operations without an answer; ` +
     `the provider got ${sums.called} messages, ${sums.called_again} of them again; ${broken} violations`,
+)
+console.log(
+  `bounds: ${RECOVERY_MAX_MS / 1_000} s until each server gives a 201, ${ANSWER_MAX_MS / 1_000} s for an answer; the slowest answer took ` +
+    `${(Math.max(0, ...faults.map(({ slowest_ms }) => slowest_ms)) / 1_000).toFixed(1)} s`,
 )
 process.exitCode = broken === 0 ? 0 : 1
 

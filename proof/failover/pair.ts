@@ -6,29 +6,33 @@ import { type Link, openLink } from './link.ts'
 
 /** A server, and the link that leads to it. */
 export interface Member {
-  postgres: Postgres
+  postgres: Pick<Postgres, 'url' | 'query' | 'kill' | 'pause' | 'resume' | 'start'>
   link: Link
 }
 
-/** A primary with a synchronous standby, as the page about PostgreSQL describes them. */
+/** A primary with a synchronous standby. */
 export interface Pair {
   /** The URL of both servers, through their links. */
   url: string
   /** The server that was promoted last. */
   primary(): Member
-  /** Promotes the standby; returns the server that was the primary. */
+  /** Promotes the standby, or waits until it is promoted; returns the server that was the primary. */
   failOver(): Promise<Member>
   /** Makes the other server the synchronous standby of the primary. */
   rebuild(): Promise<void>
 }
 
+/** The URL of the servers behind these links. */
+export const urlOf = (...links: readonly Link[]) =>
+  `postgres://svc@${links.map(({ port }) => `127.0.0.1:${port}`).join(',')}/postgres`
+
 const STANDBY_MAX_MS = 60_000
 /** More than a busy primary writes while its files are copied. */
 const SETTINGS = { wal_keep_size: '512MB' }
 
-/** Starts the pair. It ends with the stage. */
+/** Starts a pair as the page about PostgreSQL describes it. It ends with the stage. */
 export async function openPair(stage: Stage): Promise<Pair> {
-  const start = async (primary?: Postgres): Promise<Member> => {
+  const start = async (primary?: Postgres) => {
     const postgres = await startPostgres({ stage, settings: SETTINGS, ...(primary && { primary }) })
     const link = await openLink(join(postgres.folder, '.s.PGSQL.5432'))
     stage.atEnd(link.close)
@@ -39,7 +43,7 @@ export async function openPair(stage: Stage): Promise<Pair> {
   let [primary, other] = [first, second]
   await protect(primary.postgres)
   return {
-    url: `postgres://svc@127.0.0.1:${first.link.port},127.0.0.1:${second.link.port}/postgres`,
+    url: urlOf(first.link, second.link),
     primary: () => primary,
     async failOver() {
       const [row] = await other.postgres.query<{ is_done: boolean }>(

@@ -12,20 +12,25 @@ import { openVictims, type VictimOptions } from '../crash/victim.ts'
 import { openStage, type Stage as Resources } from '../stage/stage.ts'
 import { openCarrier } from './carrier.ts'
 import { type Member, openPair } from './pair.ts'
+import { openPatroniPair } from './patroni.ts'
 
 /** The settings of a run of failovers. */
 export interface FailoverOptions {
   /** The lease of claimed work; default: that of the server. */
   lease_ms?: number
+  /** Whether Patroni of the Debian packages promotes, in place of the stage. */
+  has_patroni?: boolean
 }
 
 const SERVERS = 2
 
-/** A server that the old primary does not answer waits 15 s, and more on a busy machine. */
-const RECOVERY_MAX_MS = 60_000
+/** The maximum time from a failure until each server accepts a message; a server waits 15 s for the answers of a frozen primary. */
+export const RECOVERY_MAX_MS = 60_000
 
 /** How a primary fails, and how it comes back before it is a standby: as a primary that does not know of the other one. */
 interface Failure {
+  /** Patroni does not notice the failure. */
+  is_hidden?: true
   fail(primary: Member): Promise<void>
   comeBack(primary: Member): Promise<void>
 }
@@ -40,6 +45,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
     comeBack: ({ postgres }) => postgres.resume(),
   },
   'the primary was cut off': {
+    is_hidden: true,
     fail: async ({ link }) => link.cut(),
     comeBack: async ({ link }) => link.mend(),
   },
@@ -47,7 +53,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
 
 /**
  * Several servers with the URL of a primary and its synchronous standby. Each fault ends the primary, and the standby is
- * promoted at once; the old primary comes back for a moment and becomes the next standby.
+ * promoted, at once or by Patroni; the old primary comes back and becomes the next standby.
  */
 export async function openFailoverStage(options: FailoverOptions & VictimOptions): Promise<Stage> {
   const resources = openStage()
@@ -63,8 +69,8 @@ async function open(
   resources: Resources,
   options: FailoverOptions & VictimOptions,
 ): Promise<Stage> {
-  const { lease_ms } = options
-  const pair = await openPair(resources)
+  const { lease_ms, has_patroni = false } = options
+  const pair = await (has_patroni ? openPatroniPair : openPair)(resources)
   const carrier = await openCarrier()
   resources.atEnd(carrier.close)
   const victims = openVictims({
@@ -78,14 +84,19 @@ async function open(
   const servers = await Promise.all(Array.from({ length: SERVERS }, victims.start))
   resources.atEnd(() => Promise.all(servers.map((server) => server.kill())))
   const urls = servers.map(({ url }) => url)
-  const choose = bagOf(Object.keys(FAILURES))
+  const choose = bagOf(
+    Object.keys(FAILURES).filter((kind) => !(has_patroni && FAILURES[kind]?.is_hidden)),
+  )
 
   async function causeFault(play: Play): Promise<Fault[]> {
     const { chance, traffic } = play
     const kind = choose(chance)
     const { fail, comeBack } = FAILURES[kind] as Failure
+    const unread = play.violations.rule('the link reads the statements of the servers')
+    const used = play.violations.rule('no server works at a primary that was replaced')
     traffic.aim(urls)
-    await live(play)
+    const before = await statementsAt(pair.primary(), () => live(play))
+    if (before.length === 0) unread(kind)
     traffic.slowest_ms()
     const from = performance.now()
     await fail(pair.primary())
@@ -95,10 +106,11 @@ async function open(
       return performance.now() - from
     })
     const [first_ms, all_ms] = [await Promise.race(each), Math.max(...(await Promise.all(each)))]
-    await expectUnused(old, play, async () => {
+    const after = await statementsAt(old, async () => {
       await comeBack(old)
       await live(play)
     })
+    for (const text of after) used(text.slice(0, 100))
     await pair.rebuild()
     return [{ ...noteFault(kind, play), first_ms, all_ms }]
   }
@@ -117,19 +129,13 @@ async function open(
   }
 }
 
-/** Notes the transactions of a server in new sessions at an old primary while it is back: it may only ask what that primary is. */
-async function expectUnused(
-  { postgres }: Member,
-  { violations }: Play,
-  isBack: () => Promise<void>,
-): Promise<void> {
-  const used = violations.rule('no server works at a primary that was replaced')
-  const since = new Date().toISOString()
-  await isBack()
-  const sessions = await postgres.query<{ query: string }>(
-    `select state || ': ' || left(query, 100) as query from pg_stat_activity
-     where application_name like 'svc/%' and backend_start > '${since}' and xact_start is not null
-       and query not like 'select %current_setting(%'`,
-  )
-  for (const { query } of sessions) used(query)
+/** The statements that servers run at a member during `work`, without those that only ask what a new connection leads to. */
+async function statementsAt({ link }: Member, work: () => Promise<void>): Promise<string[]> {
+  const endWatch = link.watch()
+  await work()
+  return endWatch().filter((text) => !IS_CHECK.test(text))
 }
+
+/** Set-up and checks of a new connection, in the engine of PostgreSQL. */
+const IS_CHECK =
+  /^select (?:set_config\(key|current_setting\('fsync'|not pg_is_in_recovery\(|s\.system_identifier)/
