@@ -375,6 +375,7 @@ describe('the detachment of a month', () => {
         months.owner.query(`alter table ${table} ${change}`)
       await alter('deliveries', 'add column early int not null default 1')
       await alter('deliveries', 'alter column early drop default')
+      await alter('deliveries', 'add column size int not null default 3')
       // A late report: a delivery of July about a message of the month.
       const late = `select min(id) from deliveries where created_at >= '2026-07-01' and status = 'delivered'`
       await months.owner.query(
@@ -391,6 +392,8 @@ describe('the detachment of a month', () => {
       }
       const moved = await deliveries()
       await alter('deliveries', 'drop column early')
+      await alter('deliveries', 'alter column size type bigint')
+      await months.owner.query('update deliveries set size = 3000000000')
       for (const table of MOVED_TABLES) await alter(table, 'add column late int not null default 2')
       const note = `obj_description('svc_detached_first'::regnamespace, 'pg_namespace')::jsonb`
       const { rows } = await months.owner.query(`select ${note} || '{"migrations": 1}' as note`)
@@ -402,13 +405,13 @@ describe('the detachment of a month', () => {
       expect(await inspectDetached(months.database.url)).toMatchObject([{ step: 'detached' }])
       const left = await deliveries()
       expect([moved < all, left < moved]).toEqual([true, true])
-      // The values of the new column move too, and rows that were out before have none.
+      // The values of new columns and types move too; rows that were out before have none of a new column.
       const { rows: kept } = await months.owner.query(
-        'select late, early, count(*)::int as n from svc_detached_first.deliveries group by 1, 2 order by 1',
+        'select late, early, size::text, count(*)::int as n from svc_detached_first.deliveries group by 1, 2, 3 order by 1',
       )
       expect(kept).toEqual([
-        { late: 2, early: null, n: moved - left },
-        { late: null, early: 1, n: all - moved },
+        { late: 2, early: null, size: '3000000000', n: moved - left },
+        { late: null, early: 1, size: '3', n: all - moved },
       ])
       await assertSound()
     },

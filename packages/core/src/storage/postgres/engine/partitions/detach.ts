@@ -123,8 +123,8 @@ async function undoAttachment(
 }
 
 /**
- * Lets the tables of an interrupted month take rows of the service's tables, which migrations may have changed since: adds new columns, and
- * permits rows without the columns that are gone. The rows that are there do not get the values of a migration.
+ * Lets the tables of an interrupted month take rows of the service's tables, which migrations may have changed since: adds new columns, gives
+ * columns their new types, and permits rows without the columns that are gone. The rows that are there do not get the values of a migration.
  */
 async function followMigrations(
   pool: Pool,
@@ -138,10 +138,12 @@ async function followMigrations(
     const { rows } = await run(
       `select format('alter table ${schema}.%I ', coalesce(now.relname, kept.relname)) || case
          when kept.attname is null then format('add column %I %s', now.attname, format_type(now.atttypid, now.atttypmod))
-         else format('alter column %I drop not null', kept.attname) end as text
+         when now.attname is null then format('alter column %I drop not null', kept.attname)
+         else format('alter column %1$I type %2$s using %1$I::%2$s', now.attname, format_type(now.atttypid, now.atttypmod)) end as text
        from (${columnsIn(SERVICE_SCHEMA)}) now
        full join (${columnsIn(`'${schema}'::regnamespace`)}) kept on kept.relname = now.relname and kept.attname = now.attname
-       where (kept.attname is null or now.attname is null and kept.attnotnull)
+       where (kept.attname is null or now.attname is null and kept.attnotnull
+           or (now.atttypid, now.atttypmod) <> (kept.atttypid, kept.atttypmod))
          and to_regclass('${schema}.' || coalesce(now.relname, kept.relname)) is not null
        order by now.relname, now.attnum`,
       [MOVED_TABLES],
