@@ -35,14 +35,24 @@ const WAITING = [
 
 /** These need the longest. The last file of a run has the machine for itself, so they begin first. */
 const LONGEST = [
-  'server/test/postgres/differential.test.ts',
-  'test/docs/commands.test.ts',
-  'test/power-cut.test.ts',
-  'core/test/storage.sqlite.test.ts',
+  'core/test/postgres/month-detachment.test.ts',
+  'test/simulate.test.ts',
   'core/test/storage.postgres.test.ts',
+  'server/test/postgres/differential.test.ts',
+  'test/interleave.test.ts',
+  'test/docs/commands.test.ts',
+  'core/test/postgres/partitions.test.ts',
+  'test/slow-inputs.test.ts',
+  'cli/test/doctor.test.ts',
+  'test/power-cut.test.ts',
+  'core/test/erasing/removing.test.ts',
   'test/crash-broadcast.test.ts',
+  'core/test/storage.sqlite.test.ts',
+  'test/failover.test.ts',
   'test/crash-replies.test.ts',
-  'core/test/postgres/servers.test.ts',
+  'test/crash-postgres.test.ts',
+  'cli/test/processes.test.ts',
+  'server/test/fuzz.test.ts',
 ]
 
 class LongestFirst extends BaseSequencer {

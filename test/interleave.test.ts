@@ -4,7 +4,7 @@ import { interleave } from '../proof/interleave/run.ts'
 import { RUNS_ALL_CASES } from './all-cases.ts'
 
 /** Enough to meet waits for locks and each kind of fault. */
-const RANDOM_ORDERS = RUNS_ALL_CASES ? 1_000 : 60
+const RANDOM_ORDERS = RUNS_ALL_CASES ? 500 : 60
 
 /** Pairs of which both change what the other has read, so that they need the locks of the stores. */
 const PAIRS = [
