@@ -1,6 +1,6 @@
 import { elapsedMs, later, running } from './clock.ts'
 import { checkRequest, isSignedBy, noteDelivering } from './invariants/deliveries.ts'
-import type { Post } from './model.ts'
+import type { Hook, Post } from './model.ts'
 import { outside } from './outside.ts'
 import { mixed } from './random.ts'
 import type { Network } from './world.ts'
@@ -68,28 +68,38 @@ const TWIML = [
 ] as const
 
 /** The deliveries of an event to the webhooks of a receiver in the form of Resend. */
-function deliveriesOf(receiver: number, event_id: string): string[] {
+function deliveriesOf(receiver: number, event_id: string): { id: string; hook: Hook }[] {
   const { model, database } = outside
   const find = database().prepare('select id from deliveries where event_id = ? and webhook_id = ?')
   return model.hooks
     .filter((hook) => hook.receiver === receiver && hook.form === 'resend')
-    .flatMap((hook) => (find.pluck().get(event_id, hook.id) as string | undefined) ?? [])
+    .flatMap((hook) => {
+      const id = find.pluck().get(event_id, hook.id) as string | undefined
+      return id === undefined ? [] : [{ id, hook }]
+    })
 }
 
-/** The form of Resend has the same signature under other names, and does not name its delivery. */
+/**
+ * The form of Resend has the same signature under other names, and does not name its delivery: of those that are possible, it is the one to the webhook whose
+ * secret made the signature.
+ */
 function withoutSvix(
-  receiver: number,
-  headers: Record<string, string>,
-  [delivery]: readonly string[],
+  post: Post,
+  possible: readonly { id: string; hook: Hook }[],
 ): Record<string, string> {
-  const id = headers['svix-id'] ?? ''
-  return {
-    'x-svc-delivery': delivery ?? `${id} ${receiver}`,
+  const id = post.headers['svix-id'] ?? ''
+  const headers = {
     'x-svc-event': 'as Resend',
     'webhook-id': id,
-    'webhook-timestamp': headers['svix-timestamp'] ?? '',
-    'webhook-signature': headers['svix-signature'] ?? '',
+    'webhook-timestamp': post.headers['svix-timestamp'] ?? '',
+    'webhook-signature': post.headers['svix-signature'] ?? '',
   }
+  const signed = { ...post, headers }
+  const isBy = ({ hook }: { hook: Hook }) =>
+    [...hook.secrets].some((secret) => isSignedBy(hook, secret, signed))
+  const found =
+    possible.find(isBy) ?? possible.find(({ hook }) => hook.hasUnknownSecret) ?? possible[0]
+  return { ...headers, 'x-svc-delivery': found?.id ?? `${id} ${post.receiver}` }
 }
 
 /** Every second receiver knows the newest secret of its webhooks only; those in the form of Twilio have the key as secret. */
@@ -131,16 +141,6 @@ function begin(
   }
   const { 'svix-id': event_id } = headers
   const possible = event_id === undefined ? [] : deliveriesOf(receiver, event_id)
-  if (event_id !== undefined) Object.assign(headers, withoutSvix(receiver, headers, possible))
-  const isTwilio = headers['x-twilio-signature'] !== undefined
-  if (isTwilio) Object.assign(headers, withoutTwilio(headers))
-  const stage = { world, model, database: outside.database() }
-  for (const id of [headers['x-svc-delivery'] ?? '', ...possible]) noteDelivering(stage, id)
-  if (mood === 'dead') return void fail('ECONNREFUSED')
-  handler.onRequestStart?.(controller, {})
-  if (isOver()) return
-  if (model.pause.state === 'yes')
-    world.violate('a pause holds', `receiver ${receiver} got a request`)
   const post: Post = {
     receiver,
     url: `${options.origin}${options.path}`,
@@ -150,6 +150,17 @@ function begin(
     isAnswered: false,
     answered_ms: null,
   }
+  if (event_id !== undefined) Object.assign(headers, withoutSvix(post, possible))
+  const isTwilio = headers['x-twilio-signature'] !== undefined
+  if (isTwilio) Object.assign(headers, withoutTwilio(headers))
+  const stage = { world, model, database: outside.database() }
+  const begun = [headers['x-svc-delivery'] ?? '', ...possible.map(({ id }) => id)]
+  for (const id of begun) noteDelivering(stage, id)
+  if (mood === 'dead') return void fail('ECONNREFUSED')
+  handler.onRequestStart?.(controller, {})
+  if (isOver()) return
+  if (model.pause.state === 'yes')
+    world.violate('a pause holds', `receiver ${receiver} got a request`)
   checkRequest(stage, post)
   model.posts.push(post)
   const delivery = world.nameOf('d', headers['x-svc-delivery'] ?? '')
