@@ -375,11 +375,12 @@ const kinds = {
     fault: fc.constantFrom<CommitFault[]>(
       'killed_before',
       'killed_after',
-      'killed_after',
+      'disk_full',
+      'disk_full',
       'disk_full',
       'power_cut',
       'failed_flush',
-      'failed_flush',
+      'write_fails',
       'write_fails',
     ),
   }),
@@ -453,7 +454,7 @@ const weights: Record<keyof Kinds, number> = {
   provider: 5,
   receiver: 8,
   kill: 1,
-  commit: 4,
+  commit: 6,
   clock: 2,
   sleep: 3,
 }
