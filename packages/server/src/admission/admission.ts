@@ -5,8 +5,10 @@ import {
   requireCapability,
   requireScope,
   whenReady,
+  within,
 } from '@svc/core/operate'
 import type { FastifyInstance, FastifyReply, FastifyRequest, preParsingHookHandler } from 'fastify'
+import { tooBusy } from '../failures.ts'
 import {
   type Authenticator,
   type Expected,
@@ -38,7 +40,10 @@ export interface LoginName {
   name: string
 }
 
-/** Decides which requests may enter. It runs before a body is read, so that a refusal reveals nothing of the schemas. */
+/**
+ * Decides which requests may enter. It runs before a body is read, so that a refusal reveals nothing of the schemas. A check that takes
+ * longer than 9.5 s is refused with 429.
+ */
 export interface Admission {
   /**
    * Checks rate limits and the credential first, even if the service is busy, and then whether the service has room for
@@ -51,7 +56,7 @@ export interface Admission {
    * body arrived, the request is refused.
    * @throws SvcError 401 or 403.
    */
-  confirm(endpoint: Endpoint, request: FastifyRequest): Awaitable<void>
+  confirm(endpoint: Endpoint, request: FastifyRequest, reply: FastifyReply): Awaitable<void>
   /** Admits a request for a page, which needs no credential. @throws SvcError 429. */
   admitVisitor(rate: PageRate, request: FastifyRequest, reply: FastifyReply): Awaitable<void>
   /** Counts a request in the bucket that login and similar endpoints have for each e-mail address. */
@@ -138,6 +143,9 @@ function isWrongCode(error: unknown): boolean {
   return details?.some(({ path }) => path === 'otp' || path === 'code') ?? false
 }
 
+/** A slow database can make the checks wait several times. With the limit of its work, a request is answered within 25 s. */
+const CHECK_MAX_MS = 9_500
+
 export function createAdmission(
   app: FastifyInstance,
   limiter: RateLimiter,
@@ -145,6 +153,19 @@ export function createAdmission(
 ): Admission {
   app.decorateRequest('svcIdentity', null)
   app.decorateRequest('svcAwaitsBody', false)
+
+  /** @throws SvcError 429 when the checks of a request take too long. Its work has not begun. */
+  function inTime(
+    checked: Awaitable<void>,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Awaitable<void> {
+    if (!(checked instanceof Promise)) return checked
+    return within(CHECK_MAX_MS, checked, () => {
+      limiter.showUnknown(request, reply)
+      throw tooBusy()
+    })
+  }
 
   async function admitAnonymous(
     request: FastifyRequest,
@@ -271,22 +292,34 @@ export function createAdmission(
 
   return {
     admit: (endpoint, request, reply) =>
-      gate.admit(endpoint, request, () => assertAdmitted(request, reply, endpoint)),
-    confirm(endpoint, request) {
+      inTime(
+        gate.admit(endpoint, request, () => assertAdmitted(request, reply, endpoint)),
+        request,
+        reply,
+      ),
+    confirm(endpoint, request, reply) {
       if (!request.svcAwaitsBody) return
       const identity = authenticator.identityOf(request, endpoint)
       if (identity === null) return
       if (identity instanceof Promise)
-        return identity.then((found) => enter(request, endpoint, found))
+        return inTime(
+          identity.then((found) => enter(request, endpoint, found)),
+          request,
+          reply,
+        )
       enter(request, endpoint, identity)
     },
     admitVisitor: (rate, request, reply) =>
-      gate.admit({ rate: rate === 'console' ? 'anonymous' : rate }, request, () =>
-        admitAnonymous(
-          request,
-          reply,
-          rate === 'exempt' ? { path: '/', rate, auth: 'none' } : null,
+      inTime(
+        gate.admit({ rate: rate === 'console' ? 'anonymous' : rate }, request, () =>
+          admitAnonymous(
+            request,
+            reply,
+            rate === 'exempt' ? { path: '/', rate, auth: 'none' } : null,
+          ),
         ),
+        request,
+        reply,
       ),
     countFor: async (request, reply, { path }, email) =>
       limiter.count(request, reply, 'auth', `${path} ${emailKey(email)}`),

@@ -48,6 +48,8 @@ export interface RateLimiter {
   ): Awaitable<void>
   /** Shows a bucket in the response's headers. Refuses no request, even if the counters do not answer. */
   show(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, who: Counted): Promise<void>
+  /** Shows a bucket of unknown state if the response's headers show none yet: the counters did not answer in time. */
+  showUnknown(request: FastifyRequest, reply: FastifyReply): void
   /** Counts the request and shows the bucket as `show` does; returns the bucket's state. */
   note(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, who: Counted): Promise<State>
   /**
@@ -238,6 +240,9 @@ export async function createRateLimiter(
     },
     async show(request, reply, bucket, who) {
       show(request, reply, await queryBriefly(bucket, who, 0))
+    },
+    showUnknown(request, reply) {
+      if (!request.svcTightest) show(request, reply, unknown('anonymous'))
     },
     async note(request, reply, bucket, who) {
       const state = await queryBriefly(bucket, who, 1)

@@ -91,6 +91,12 @@ interface Signed {
  */
 const REPEATABLE_MAX_MS = 9_500
 
+/**
+ * The time limit of the other requests for sends, codes and purchases. One step at PostgreSQL takes at most 5 s for its turn and 10 s for its
+ * work, so that only work of several steps can reach this limit.
+ */
+const WORK_MAX_MS = 15_000
+
 type Group = Readonly<Record<string, Endpoint>>
 
 /** The result of a handler: the data, or a stream of the response body, whose type the handler sets on the reply. */
@@ -141,10 +147,10 @@ export function mount<G extends Group>(
       bodyLimit: endpoint.body_limit ?? LIMITS.body_bytes,
       ...(endpoint.takes_files && { preParsing: admission.reserveBody }),
       handler: async (request, reply) => {
-        const confirmed = admission.confirm(endpoint, request)
+        const confirmed = admission.confirm(endpoint, request, reply)
         if (confirmed) await confirmed
         const call = callOf(endpoint, request, reply, admission)
-        const data = await admission.during(() => answerOf(call, handle, request))
+        const data = await admission.during(() => answerOf(call, handle, request, endpoint))
         if (data instanceof Readable) {
           // An answer to HEAD has no body: a stream, which may have no end, is closed before it is read.
           if (request.method === 'HEAD') data.destroy()
@@ -168,21 +174,26 @@ function responseText({ data: schema, write_data, enveloped }: Endpoint, data: u
   return enveloped ? `{"success":true,"data":${text}}` : text
 }
 
-/** The result of a handler. Requests with an idempotency key have a time limit, because the client can repeat them. */
+/**
+ * The result of a handler. Sends, codes and purchases have a time limit, after which their work continues without an answer: with an
+ * idempotency key the client can repeat the request; without one the outcome is unknown, as after any 500.
+ */
 function answerOf(
   call: Call<Endpoint>,
   handle: (call: Call<Endpoint>) => unknown,
   { id, log }: FastifyRequest,
+  { idempotent }: Endpoint,
 ): unknown {
-  if (call.idempotency_key === undefined) return handle(call)
+  if (!idempotent) return handle(call)
+  const isRepeatable = call.idempotency_key !== undefined
   const work = Promise.resolve(handle(call))
-  return within(REPEATABLE_MAX_MS, work, () => {
+  return within(isRepeatable ? REPEATABLE_MAX_MS : WORK_MAX_MS, work, () => {
     // The client does not get a later failure, so the failure is logged.
     work.catch((error) => {
       if (failureOf(error).status === 500)
         log.error({ err: error, request_id: id }, 'request failed')
     })
-    throw tooBusy()
+    throw isRepeatable ? tooBusy() : new Error(`no answer within ${WORK_MAX_MS / 1_000} s`)
   })
 }
 
