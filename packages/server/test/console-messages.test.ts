@@ -157,6 +157,17 @@ describe('the search of messages', () => {
     expect(await idsOf({ tag: 'campaign', search: 'asha' })).toEqual([byKey])
     expect(await idsOf({ sender: 'Other' })).toEqual([])
   })
+
+  it('finds the messages to the contacts of a name, and none by a name of another workspace', async () => {
+    await data('POST', '/v1/contacts', { json: { name: 'Amani Juma', phone: '+15005550001' } })
+    const json = { name: 'Neema Juma', phone: sms.to }
+    await data('POST', '/v1/contacts', { json, person: stranger })
+    expect(await found({ search: 'Amani Juma' })).toEqual(['failed'])
+    expect(await found({ search: 'juma ama' })).toEqual(['failed'])
+    expect(await found({ search: 'Amani', channel: 'email' })).toEqual([])
+    expect(await found({ search: 'Neema Juma' })).toEqual([])
+    expect(await found({ search: 'Amani' }, { person: stranger })).toEqual([])
+  })
 })
 
 describe('the HTML of an e-mail', () => {

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { seen, type Viewer, viewOf } from '../api-keys/viewer.ts'
-import { historyAddresses } from '../contacts/change.ts'
+import { fold, historyAddresses } from '../contacts/change.ts'
 import { type AddressContact, contactsOf } from '../contacts/read-contacts.ts'
 import { pageOf, withNext } from '../contract/endpoints/paging.ts'
 import { SvcError } from '../contract/errors.ts'
@@ -11,6 +11,7 @@ import type { MailRecipient } from '../contract/resources/mail-recipients.ts'
 import type { Message, MessageExport, MessageSearch } from '../contract/resources/messages.ts'
 import type { StoredRecipient } from '../rows/messages.ts'
 import type { MessageRow } from '../rows/rows.ts'
+import { wordsOf } from '../rules/contact-words.ts'
 import { idFloor, type Runtime } from '../runtime/runtime.ts'
 import { withoutCode } from '../secrets/codes.ts'
 import type { Storage } from '../storage/ports/storage.ts'
@@ -37,6 +38,9 @@ export const FAILURES_EXAMINED = 5_000
 /** Among more canceled messages, the other failed ones are searched with a bound, as for a text. */
 const CANCELED_PASSED_MAX = 10_000
 
+/** The contacts of a searched name. Their addresses are compared with each examined message. */
+const NAMED_MAX = 20
+
 const HOUR_MS = 3_600_000
 
 /** The maximum difference between the time in an id and the time of the message, on servers with different clocks. */
@@ -61,7 +65,8 @@ type Parts = { storage: Pick<Storage, 'read'>; runtime: Pick<Runtime, 'now'> }
 /**
  * A page of the messages that a filter selects, with the contacts of the recipients. With a text, an error, a key, a sender or
  * a tag at most `LIMITS.messages_examined` messages are read, of those with the error, so a page may have fewer messages than
- * `limit` although more follow. A text that is the id of a message finds this message only.
+ * `limit` although more follow. A text that is the id of a message finds this message only. A text whose words begin words of a
+ * contact, such as its name, also finds the messages to this contact, of at most 20 contacts.
  */
 export async function searchMessages(
   parts: Parts,
@@ -138,13 +143,14 @@ async function findMessages(
     const isAsked = row && (!addresses || addresses.includes(row.recipient))
     if (isAsked) return { messages: [shown(row)], ...COMPLETE }
   }
+  const named = search === undefined ? [] : await addressesOfName(read, workspace_id, search)
   const messages: ShortMessage[] = []
   const began_ms = runtime.now().getTime()
   let before_id = after
   for (let examined = step; ; examined += step) {
     const { rows, last } = await read.messages.search(
       workspace_id,
-      { ...filter, before_id, part: search, recipients: addresses },
+      { ...filter, before_id, part: search, recipients: addresses, named },
       { limit: limit - messages.length + 1, content_length, examine: step },
     )
     messages.push(...rows.map(shownShort))
@@ -167,6 +173,17 @@ async function addressesOfContact(
   const row = await read.contacts.byId(workspaceId, contactId)
   if (!row) throw new SvcError('not_found', 'Contact not found')
   return historyAddresses(row)
+}
+
+/** The addresses of the contacts in which each word of the text begins a word. */
+async function addressesOfName(
+  read: Pick<Reads, 'contacts'>,
+  workspaceId: string,
+  search: string,
+): Promise<string[]> {
+  const words = wordsOf(fold(search)).slice(0, LIMITS.person_search_words)
+  const rows = await read.contacts.withWords(workspaceId, words, NAMED_MAX)
+  return [...new Set(rows.flatMap(historyAddresses))]
 }
 
 /** The messages of a page of an export: with contents of 32 KB, a page has 6 MB. */

@@ -302,6 +302,29 @@ function messageLists(bench: Bench): void {
     expect(await search({ error_code: 'other' })).toMatchObject({ messages: [], next_after: null })
   })
 
+  it('finds the messages to the contacts of a searched name, and those with the text', async () => {
+    const workspace_id = await bench.workspace()
+    const all = await manyMessages(workspace_id)
+    const parts = { storage: bench.storage, runtime: bench.clock }
+    const contacts = createContacts({ ...parts, quotas: QUOTAS })
+    await contacts.create(workspace_id, { name: 'Asha Juma', phone: '+255700000003' })
+    const found = async (search: string) => {
+      const { messages } = await searchMessages(parts, workspace_id, { search, limit: 50 })
+      return messages.map(({ id }) => id)
+    }
+    const idsOf = (holds: (message: MessageRow) => boolean) =>
+      all
+        .filter(holds)
+        .map(({ id }) => id)
+        .reverse()
+    const isTheirs = ({ recipient }: MessageRow) => recipient === '+255700000003'
+    expect(await found('juma ash')).toEqual(idsOf(isTheirs))
+    expect(await found('asha')).toEqual(
+      idsOf((message) => isTheirs(message) || message.channel === 'email'),
+    )
+    expect(await found('asha juma x')).toEqual([])
+  })
+
   it('exports what a filter selects, with empty pages and in parts of bounded work', async () => {
     const workspace_id = await bench.workspace()
     const all = await manyMessages(workspace_id)

@@ -371,17 +371,20 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
       /**
        * The messages in which `part` occurs: in recipient, sender, the provider's id, metadata or the first `SEARCHED_LENGTH`
        * characters of the content as JSON. Upper and lower case of ASCII letters are equal. At most `examine` messages are read,
-       * of those with the `error_code` if the filter has one. `recipients`: only messages to one of these.
+       * of those with the `error_code` if the filter has one. `recipients`: only messages to one of these. `named`: messages to one
+       * of these are found also without `part` in them.
        */
       async search(
         workspaceId: string,
         {
           part,
           recipients,
+          named = [],
           ...filter
         }: MessageFilter & {
           part?: string | undefined
           recipients?: readonly string[] | undefined
+          named?: readonly string[] | undefined
         },
         {
           limit,
@@ -410,7 +413,12 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
           last && gte(t.id, last.id),
           // `is true` keeps the order of the key: see `matching`.
           recipients && sql`(${inArray(t.recipient, filledUp(recipients))}) is true`,
-          part === undefined ? undefined : containing(part),
+          part === undefined
+            ? undefined
+            : or(
+                containing(part),
+                named.length > 0 ? inArray(t.recipient, filledUp(named)) : undefined,
+              ),
         )
         const rows = await shortRows(content_length)
           .where(examined)
