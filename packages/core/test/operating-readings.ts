@@ -73,7 +73,10 @@ export function provider(
     senders: {},
     messages_per_second: null,
     pauses: pause ? [{ ...base, ...pause }] : [],
-    recent: { period_s: 900, accepted: 0, rejected: 0, retried: 0, unknown: 0, last_error: null },
+    recent: {
+      ...{ period_s: 900, accepted: 0, rejected: 0, retried: 0, unknown: 0 },
+      ...{ last_error: null, unanswered: null },
+    },
     connections: [],
   }
 }

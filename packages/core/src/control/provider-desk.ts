@@ -320,6 +320,8 @@ export interface RecentOutcomes {
   unknown: number
   /** The last answer that was no acceptance, also before the period; null for none. */
   last_error: { code: string; message: string; at: Date } | null
+  /** The unknown outcomes since the last accepted call, also before the period, and the time of the first; null for none. */
+  unanswered: { count: number; since: Date } | null
 }
 
 /** Counts the outcomes of the calls of this process by minute. */
@@ -337,6 +339,7 @@ interface Kept {
   /** Each minute with outcomes, the oldest first. */
   minutes: Map<number, Counts>
   last_error: RecentOutcomes['last_error']
+  unanswered: RecentOutcomes['unanswered']
 }
 
 export function createProviderRecord(runtime: Pick<Runtime, 'now' | 'elapsed'>): ProviderRecord {
@@ -346,7 +349,8 @@ export function createProviderRecord(runtime: Pick<Runtime, 'now' | 'elapsed'>):
 
   return {
     note(provider, outcomes) {
-      const kept = providers.get(provider) ?? { minutes: new Map(), last_error: null }
+      const first = { minutes: new Map(), last_error: null, unanswered: null }
+      const kept: Kept = providers.get(provider) ?? first
       providers.set(provider, kept)
       const { minutes } = kept
       const minute = minuteNow()
@@ -356,7 +360,14 @@ export function createProviderRecord(runtime: Pick<Runtime, 'now' | 'elapsed'>):
       if (oldest !== undefined && oldest <= minute - MINUTES) minutes.delete(oldest)
       for (const outcome of outcomes) {
         counts[outcome.type] += 1
-        if (outcome.type === 'accepted') continue
+        if (outcome.type === 'accepted') {
+          kept.unanswered = null
+          continue
+        }
+        if (outcome.type === 'ambiguous') {
+          const { count, since } = kept.unanswered ?? { count: 0, since: runtime.now() }
+          kept.unanswered = { count: count + 1, since }
+        }
         const { error_code: code, error_message: message } = outcome
         kept.last_error = { code, message, at: runtime.now() }
       }
@@ -380,6 +391,7 @@ export function createProviderRecord(runtime: Pick<Runtime, 'now' | 'elapsed'>):
         retried,
         unknown,
         last_error: kept?.last_error ?? null,
+        unanswered: kept?.unanswered ?? null,
       }
     },
   }

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import { provider, reading, START } from '../../test/operating-readings.ts'
+import type { RecentOutcomes } from '../control/provider-desk.ts'
+import { EMPTY_PART } from '../rows/operating.ts'
 import { findingsOf, type Reading } from './findings.ts'
 import { createHistory } from './history.ts'
 
@@ -95,6 +97,20 @@ test('reports a provider that does not answer, with the messages that wait', () 
   ])
   expect(found({ unknown: 3, waiting: 40, oldest_waiting_at: ago(70) })).toEqual([
     'problem: provider gateway does not answer: 3 outcomes are unknown; 40 messages wait, the oldest for 70 s',
+  ])
+})
+
+test('reports a provider that has accepted nothing since its outcomes became unknown, also after they ended', () => {
+  const queue = { provider: 'gateway', ...EMPTY_PART }
+  const found = (unanswered: RecentOutcomes['unanswered']) => {
+    const gateway = provider('gateway', null)
+    const providers = [{ ...gateway, recent: { ...gateway.recent, unanswered } }]
+    return textsOf(reading({ overview: { provider_queues: [queue] }, troubles: { providers } }))
+  }
+  expect(found(null)).toEqual([])
+  expect(found({ count: 2, since: ago(7_200) })).toEqual([])
+  expect(found({ count: 3, since: ago(7_200) })).toEqual([
+    'problem: provider gateway does not answer: no message was accepted for 2 h',
   ])
 })
 

@@ -1,6 +1,6 @@
 import { countedText, countText, durationText } from '../contract/fields/amounts.ts'
 import type { Channel } from '../contract/resources/content.ts'
-import type { ProviderStatus } from '../control/provider-desk.ts'
+import type { ProviderStatus, RecentOutcomes } from '../control/provider-desk.ts'
 import type { History } from './history.ts'
 import type { Overview, Overviews, PausedCountry, ProviderQueue, Troubles } from './overview.ts'
 
@@ -20,7 +20,7 @@ const FAILED_MIN = 5
 const FAILED_SHARE = 0.1
 const MINUTE_MS = 60_000
 
-/** A provider is silent after this time without an answer, or with this number of unknown outcomes. */
+/** A provider is silent after this time without an answer, or with this number of unknown outcomes now or since its last acceptance. */
 const SILENT_MS = 15_000
 const UNKNOWN_MIN = 3
 
@@ -30,7 +30,9 @@ export function findingsOf({ overview, troubles }: Reading, history: History): F
     allPaused(overview),
     overview.pause === null ? lateMessages(overview, history) : null,
     ...troubles.providers.flatMap((provider) => pausesOf(provider, overview.at)),
-    ...overview.provider_queues.map((queue) => silentProvider(queue, overview.at)),
+    ...overview.provider_queues.map((queue) =>
+      silentProvider(queue, unansweredBy(queue.provider, troubles), overview.at),
+    ),
     manyFailures(history),
     unknownOutcomes(overview.message_queue.unknown),
     overview.pause === null ? lateDeliveries(overview) : null,
@@ -88,21 +90,35 @@ function pausesOf({ name, pauses }: ProviderStatus, now: Date): Finding[] {
   })
 }
 
-/** Whether a provider does not answer. */
+type Unanswered = RecentOutcomes['unanswered']
+
+function unansweredBy(provider: string, { providers }: Troubles): Unanswered {
+  return providers.find(({ name }) => name === provider)?.recent.unanswered ?? null
+}
+
+/**
+ * Whether a provider does not answer. A message ends ten minutes after its outcome became unknown, but the provider stays silent
+ * until it accepts a call.
+ */
 export function isSilent(
   { oldest_call_at, unknown }: Pick<ProviderQueue, 'oldest_call_at' | 'unknown'>,
+  unanswered: Unanswered,
   now: Date,
 ): boolean {
   const hangs_ms = oldest_call_at ? now.getTime() - oldest_call_at.getTime() : 0
-  return hangs_ms >= SILENT_MS || unknown >= UNKNOWN_MIN
+  return hangs_ms >= SILENT_MS || unknown >= UNKNOWN_MIN || acceptsNothing(unanswered)
+}
+
+function acceptsNothing(unanswered: Unanswered): unanswered is NonNullable<Unanswered> {
+  return unanswered !== null && unanswered.count >= UNKNOWN_MIN
 }
 
 /**
  * A provider that does not answer: calls without an outcome for longer than an answer takes, or several unknown outcomes. It is
  * found at once, long before its messages are late or fail.
  */
-function silentProvider(queue: ProviderQueue, now: Date): Finding | null {
-  if (!isSilent(queue, now)) return null
+function silentProvider(queue: ProviderQueue, unanswered: Unanswered, now: Date): Finding | null {
+  if (!isSilent(queue, unanswered, now)) return null
   const { provider, calls, oldest_call_at, unknown, waiting, oldest_waiting_at } = queue
   const since = (at: Date | null) => (at ? now.getTime() - at.getTime() : 0)
   const isHanging = since(oldest_call_at) >= SILENT_MS
@@ -114,7 +130,10 @@ function silentProvider(queue: ProviderQueue, now: Date): Finding | null {
     waiting > 0
       ? `${countedText(waiting, 'message waits', 'messages wait')}, the oldest for ${durationText(since(oldest_waiting_at))}`
       : null
-  const facts = [open, lost, wait].filter((text) => text !== null).join('; ')
+  const nothing = acceptsNothing(unanswered)
+    ? `no message was accepted for ${durationText(since(unanswered.since))}`
+    : null
+  const facts = [open, lost, nothing, wait].filter((text) => text !== null).join('; ')
   return problem('provider_silent', `provider ${provider} does not answer: ${facts}`)
 }
 

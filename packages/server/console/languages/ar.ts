@@ -885,6 +885,7 @@ export default {
   '{messages_per_second} per second': '{messages_per_second} في الثانية',
   Outcomes: 'النتائج',
   'Last error': 'آخر خطأ',
+  'Nothing accepted since': 'لم يُقبل شيء منذ',
   Connections: 'الاتصالات',
   paused: 'متوقف مؤقتًا',
   'The payment has another amount.': 'مبلغ الدفعة مختلف.',

@@ -808,6 +808,7 @@ export default {
   '{messages_per_second} per second': '{messages_per_second} pro Sekunde',
   Outcomes: 'Ergebnisse',
   'Last error': 'Letzter Fehler',
+  'Nothing accepted since': 'Nichts angenommen seit',
   Connections: 'Verbindungen',
   paused: 'pausiert',
   'The payment has another amount.': 'Die Zahlung hat einen anderen Betrag.',

@@ -92,6 +92,9 @@ function Providers() {
                         unknown: number(recent.unknown),
                       },
                     ),
+                    [t('Nothing accepted since')]: recent.unanswered && (
+                      <Time at={recent.unanswered.since} exact />
+                    ),
                     [t('Last error')]: recent.last_error && (
                       <>
                         {recent.last_error.code}: {recent.last_error.message} (

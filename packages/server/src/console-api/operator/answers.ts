@@ -54,6 +54,8 @@ export const provider = z.object({
     retried: z.number(),
     unknown: z.number(),
     last_error: z.object({ code: z.string(), message: z.string(), at: timestamp }).nullable(),
+    /** The unknown outcomes since the last accepted call, also before the period; null for none. */
+    unanswered: z.object({ count: z.number(), since: timestamp }).nullable(),
   }),
 })
 export type OperatorProvider = z.input<typeof provider>

@@ -82,7 +82,7 @@ type Provider = z.output<typeof provider>
 
 const NO_CALLS: Provider['recent'] = {
   ...{ period_s: 0, accepted: 0, rejected: 0, retried: 0, unknown: 0 },
-  last_error: null,
+  ...{ last_error: null, unanswered: null },
 }
 
 /** The providers of the settings, and others that have messages, such as the sandbox. */
@@ -91,11 +91,12 @@ export function providersOf({ overview, troubles }: Reading): Provider[] {
   const statuses = new Map(troubles.providers.map((status) => [status.name, status]))
   return provider_queues.map(({ provider: name, ...queue }) => {
     const status = statuses.get(name)
+    const recent = status?.recent ?? NO_CALLS
     return {
       name,
       type: status?.type ?? name,
       channels: status?.channels ?? [],
-      state: stateOf(status, isSilent(queue, at)),
+      state: stateOf(status, isSilent(queue, recent.unanswered, at)),
       messages_per_second: status?.messages_per_second ?? null,
       pauses: (status?.pauses ?? []).map((pause) => ({
         ...pause,
@@ -103,7 +104,7 @@ export function providersOf({ overview, troubles }: Reading): Provider[] {
       })),
       connections: status?.connections ?? [],
       queue,
-      recent: status?.recent ?? NO_CALLS,
+      recent,
     }
   })
 }
