@@ -236,9 +236,17 @@ describe('the list of bulks', () => {
     const { bulks, next_after } = await get('/bulks')
     expect(next_after).toBeNull()
     expect(bulks).toMatchObject([
-      { id: second, status: 'queued', queued: 2, failed: 0, livemode: false },
-      { id: first, status: 'completed', total: 3, accepted: 2, rejected: 1, failed: 1 },
+      {
+        ...{ id: second, status: 'queued', queued: 2, failed: 0, livemode: false },
+        scheduled_at: '2026-05-10T00:00:00.000Z',
+      },
+      {
+        ...{ id: first, status: 'completed', total: 3, accepted: 2, rejected: 1, failed: 1 },
+        scheduled_at: null,
+      },
     ])
+    expect((await get(`/bulks?id=${second}`)).bulks).toMatchObject([{ id: second }])
+    expect((await get(`/bulks?id=${second}`, { person: await world().signup() })).bulks).toEqual([])
     expect((await get('/bulks?limit=1')).next_after).toBe(second)
     expect((await get(`/bulks?limit=1&after=${second}`)).bulks[0].id).toBe(first)
     expect((await get('/bulks?channel=email')).bulks).toEqual([])

@@ -47,6 +47,8 @@ export type SendOptionsIn<F extends Form> = F extends 'decoded'
 export type ListedBulk = Omit<Bulk, 'counts' | 'credits_refunded' | 'failures' | 'retryable'> & {
   queued: number
   failed: number
+  /** The earliest schedule of a queued message; null if none is scheduled. */
+  scheduled_at: Date | null
 }
 
 /** The message that one recipient of a bulk would get; `content` is null if there is none, and `message` says why. */
@@ -88,10 +90,10 @@ export interface Bulks<F extends Form = 'given'> {
    * @throws SvcError `not_found`, also for a bulk that the viewer may not see.
    */
   get(viewer: Viewer, bulkId: string): Promise<Bulk>
-  /** Returns a page of the bulks, newest first. */
+  /** Returns a page of the bulks, newest first. `id`: only the bulk with this id. */
   list(
     viewer: Viewer,
-    page: Slice & { channel?: Channel | undefined },
+    page: Slice & { id?: string | undefined; channel?: Channel | undefined },
   ): Promise<{ bulks: ListedBulk[]; next_after: string | null }>
   /**
    * Returns a page of the rejected recipients of a bulk, as in the request, and their total number. `after` is a
@@ -314,11 +316,11 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
       return { to: rejected[0]?.to ?? null, content: null, message: rejected[0]?.message ?? '' }
     },
     get: async (viewer, bulkId) => recordOf(await find(viewer, bulkId)),
-    async list(viewer, { channel, ...slice }) {
+    async list(viewer, { id, channel, ...slice }) {
       const { workspace_id, livemode } = viewOf(viewer)
       const content_length = LIMITS.bulk_list_content_length
       const page = { ...withNext(slice), content_length }
-      const found = await storage.read.bulks.list(workspace_id, { channel, livemode }, page)
+      const found = await storage.read.bulks.list(workspace_id, { id, channel, livemode }, page)
       const { rows, next_after } = pageOf(found, slice, ({ id }) => id)
       const bulks = rows.map((row) => ({ ...row, ...stateOf(row, row) }))
       return { bulks, next_after }

@@ -7,7 +7,7 @@ import type { Body, Endpoint } from '../contract/endpoints/endpoint.ts'
 import type { Slice } from '../contract/endpoints/paging.ts'
 import { ASSIGNED_ROLES } from '../contract/endpoints/roles.ts'
 import { SvcError } from '../contract/errors.ts'
-import { httpUrl, phone, text } from '../contract/fields/fields.ts'
+import { httpUrl, phone, text, uuid } from '../contract/fields/fields.ts'
 import { LIMITS } from '../contract/limits.ts'
 import { spendingFilter, statementMonth } from '../contract/resources/billing.ts'
 import {
@@ -358,9 +358,13 @@ function messageBorders({ messages: api, bulks }: Pick<Api, 'messages' | 'bulks'
       get: takes(viewer(bulks.get), id(bulks.get)),
       list: takes(
         viewer(bulks.get),
-        checked<Slice & { channel?: Channel }>(
+        checked<Slice & { id?: string; channel?: Channel }>(
           '',
-          z.object({ ...sliceFields, channel: z.enum(CHANNELS).optional() }),
+          z.object({
+            ...sliceFields,
+            id: uuid.optional(),
+            channel: z.enum(CHANNELS).optional(),
+          }),
         ),
       ),
       rejected: takes(viewer(bulks.rejected), id(bulks.rejected), slice),

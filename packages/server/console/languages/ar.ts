@@ -788,6 +788,7 @@ export default {
   'Workspace {a}': 'مساحة العمل {a}',
   Ledger: 'دفتر الأستاذ',
   failed: 'فشلت',
+  'mostly failed': 'فشل معظمها',
   consistent: 'متسق',
   inconsistent: 'غير متسق',
   '{n} entries': {
@@ -1717,6 +1718,7 @@ export default {
   delivered: 'سُلّمت',
   read: 'قُرئت',
   canceled: 'أُلغيت',
+  'partly canceled': 'أُلغيت جزئيًا',
   rescheduled: 'أُعيدت جدولتها',
   processing: 'قيد المعالجة',
   completed: 'اكتملت',
@@ -1890,6 +1892,7 @@ export default {
   '(long)': '(طويل)',
   '{money} refunded': 'رُدّ {money}',
   'to be sent {time}': 'الإرسال {time}',
+  'To be sent': 'موعد الإرسال',
   '{recipient} and {n} others': {
     zero: '{recipient}',
     one: '{recipient} ومستلم آخر',

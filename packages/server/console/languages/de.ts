@@ -731,6 +731,7 @@ export default {
   'Workspace {a}': 'Workspace {a}',
   Ledger: 'Hauptbuch',
   failed: 'fehlgeschlagen',
+  'mostly failed': 'überwiegend fehlgeschlagen',
   consistent: 'stimmig',
   inconsistent: 'nicht stimmig',
   '{n} entries': { one: '{n} Eintrag', other: '{n} Einträge' },
@@ -1579,6 +1580,7 @@ export default {
   delivered: 'zugestellt',
   read: 'gelesen',
   canceled: 'abgebrochen',
+  'partly canceled': 'teilweise abgebrochen',
   rescheduled: 'neu geplant',
   processing: 'in Bearbeitung',
   completed: 'abgeschlossen',
@@ -1748,6 +1750,7 @@ export default {
   '(long)': '(lang)',
   '{money} refunded': '{money} erstattet',
   'to be sent {time}': 'Versand {time}',
+  'To be sent': 'Versand',
   '{recipient} and {n} others': {
     one: '{recipient} und {n} weiterer',
     other: '{recipient} und {n} weitere',

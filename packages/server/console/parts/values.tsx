@@ -59,6 +59,8 @@ const TONES: Record<string, Tone> = {
   sent: 'busy',
   queued: 'plain',
   failed: 'bad',
+  mostly_failed: 'bad',
+  partly_canceled: 'warn',
   succeeded: 'good',
   completed: 'good',
   paid: 'good',

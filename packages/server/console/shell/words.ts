@@ -12,6 +12,8 @@ const WORDS: Record<string, string> = {
   read: t('read'),
   failed: t('failed'),
   canceled: t('canceled'),
+  partly_canceled: t('partly canceled'),
+  mostly_failed: t('mostly failed'),
   rescheduled: t('rescheduled'),
   processing: t('processing'),
   completed: t('completed'),

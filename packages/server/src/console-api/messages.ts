@@ -81,6 +81,7 @@ export const consoleMessages = {
     ...reading,
     path: '/api/bulks',
     query: z.object({
+      id: uuid.optional(),
       channel: z.enum(CHANNELS).optional(),
       after: uuid.optional(),
       limit,
@@ -106,6 +107,8 @@ export const consoleMessages = {
           livemode: z.boolean(),
           created_at: timestamp,
           paused_at: timestamp.nullable(),
+          /** The earliest schedule of a queued message. */
+          scheduled_at: timestamp.nullable(),
         }),
       ),
       next_after: z.string().nullable(),

@@ -39,6 +39,8 @@ export interface ListedBulkRow extends BulkRow {
   queued: number
   failed: number
   canceled: number
+  /** The earliest schedule of a queued message; null if none is scheduled. */
+  scheduled_at: Date | null
 }
 
 /** A bulk without what may be about its recipient. */
@@ -77,11 +79,20 @@ export function bulkStore(
       /** Returns the newest first. A content longer than `content_length` is null. */
       async list(
         workspaceId: string,
-        { channel, livemode }: { channel?: Channel | undefined; livemode?: false | undefined },
+        {
+          id,
+          channel,
+          livemode,
+        }: {
+          id?: string | undefined
+          channel?: Channel | undefined
+          livemode?: false | undefined
+        },
         { limit, offset, after, content_length }: Slice & { content_length: number },
       ): Promise<ListedBulkRow[]> {
         const mine = and(
           eq(t.workspace_id, workspaceId),
+          id === undefined ? undefined : eq(t.id, id),
           channel && eq(t.channel, channel),
           livemode === undefined ? undefined : eq(t.livemode, livemode),
           isBelow(t.id, after),
@@ -96,9 +107,16 @@ export function bulkStore(
         const rows = await found.limit(limit).offset(offset)
         if (rows.length === 0) return []
         const ids = rows.map(({ id }) => id)
-        const { bulk_id, status } = messages
+        const { bulk_id, status, scheduled_at } = messages
+        const first = sql<Date | null>`min(${scheduled_at})`.mapWith(scheduled_at)
         const open = await db
-          .select({ bulk_id: sql`${bulk_id}`, status: sql`${status}`, n: rowCount, canceled })
+          .select({
+            bulk_id: sql`${bulk_id}`,
+            status: sql`${status}`,
+            n: rowCount,
+            canceled,
+            first,
+          })
           .from(messagesByBulk)
           .where(and(eq(messages.workspace_id, workspaceId), inArray(bulk_id, ids)))
           .groupBy(bulk_id, status)
@@ -109,6 +127,7 @@ export function bulkStore(
           queued: of(row.id, 'queued')?.n ?? 0,
           failed: of(row.id, 'failed')?.n ?? 0,
           canceled: of(row.id, 'failed')?.canceled ?? 0,
+          scheduled_at: of(row.id, 'queued')?.first ?? null,
         }))
       },
       /** The bulk that retried the failed messages of this bulk; null when there is none. */

@@ -17,11 +17,12 @@ import { ownApi } from '../../shell/own-api.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { go, query, setQuery } from '../../shell/router.ts'
 import { may, mode } from '../../shell/session.ts'
-import { t } from '../../shell/text.ts'
+import { rich, t } from '../../shell/text.ts'
 import { CHANNELS, channelName } from '../messages/channels.ts'
 import { summaryOf } from '../messages/content.tsx'
 import { BulkDrawer } from './drawer.tsx'
-import { Progress, stateOf } from './progress.tsx'
+import { Progress } from './progress.tsx'
+import { isLater, stateOf } from './state.ts'
 
 interface ListedBulk {
   id: string
@@ -41,6 +42,7 @@ interface ListedBulk {
   livemode: boolean
   created_at: string
   paused_at: string | null
+  scheduled_at: string | null
 }
 
 const COLUMNS: readonly Column<ListedBulk>[] = [
@@ -58,10 +60,23 @@ const COLUMNS: readonly Column<ListedBulk>[] = [
     ),
   },
   { name: t('Channel'), value: ({ channel }) => channelName(channel) },
-  { name: t('Status'), value: (bulk) => <StatusBadge status={stateOf(bulk, bulk.queued)} /> },
+  {
+    name: t('Status'),
+    value: (bulk) => {
+      const { scheduled_at: at } = bulk
+      return (
+        <>
+          <StatusBadge status={stateOf(bulk, bulk, at)} />
+          {at && isLater(at) && bulk.paused_at === null && (
+            <small> {rich('to be sent {time}', { time: <Time at={at} /> })}</small>
+          )}
+        </>
+      )
+    },
+  },
   {
     name: t('Progress'),
-    value: ({ accepted, queued }) => <Progress of={accepted} left={queued} />,
+    value: ({ accepted, queued, failed }) => <Progress of={accepted} left={queued + failed} />,
   },
   { name: t('Messages'), kind: 'number', value: ({ accepted }) => number(accepted) },
   {

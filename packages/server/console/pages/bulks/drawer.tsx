@@ -1,5 +1,5 @@
 import type { Bulk } from '@svc/client'
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { csvText } from '../../parts/csv.ts'
 import { download } from '../../parts/download.ts'
 import {
@@ -27,8 +27,10 @@ import { rich, t } from '../../shell/text.ts'
 import { inWords, wordOf } from '../../shell/words.ts'
 import { channelName } from '../messages/channels.ts'
 import { Content } from '../messages/content.tsx'
+import { statusOf } from '../messages/schedule.ts'
 import { Stopped } from '../messages/stopped.tsx'
-import { Progress, stateOf } from './progress.tsx'
+import { Progress } from './progress.tsx'
+import { isLater, stateOf } from './state.ts'
 
 const STATUSES = {
   queued: t('Queued'),
@@ -49,7 +51,16 @@ export function BulkDrawer({
   onChange(): void
   onClose(): void
 }) {
-  const load = useLoad((signal) => api.bulks.get(id, { signal }), [id])
+  const load = useLoad(
+    async (signal) => {
+      const [{ bulk }, { bulks }] = await Promise.all([
+        api.bulks.get(id, { signal }),
+        ownApi.get<{ bulks: Scheduled[] }>('/bulks', { id, limit: '1' }, signal),
+      ])
+      return { bulk, scheduled_at: bulks[0]?.scheduled_at ?? null }
+    },
+    [id],
+  )
   useLiveReload('message.', load.reload, { isAbout: ({ data }) => data.bulk_id === id })
   const bulk = load.data?.bulk
   const changed = () => {
@@ -63,14 +74,19 @@ export function BulkDrawer({
       onClose={onClose}
     >
       <Loaded of={load}>
-        {({ bulk }) => (
+        {({ bulk, scheduled_at: at }) => (
           <div class="stack">
-            <Progress of={bulk.accepted} left={bulk.counts.queued} />
+            <Progress of={bulk.accepted} left={bulk.counts.queued + bulk.counts.failed} />
             {bulk.counts.queued > 0 && <Stopped channel={bulk.channel} isQueued />}
             <Facts
               of={{
-                [t('Status')]: <StatusBadge status={stateOf(bulk, bulk.counts.queued)} />,
-                [t('Paused')]: stateOf(bulk, bulk.counts.queued) === 'paused' && (
+                [t('Status')]: (
+                  <StatusBadge
+                    status={stateOf(bulk, { ...bulk.counts, canceled: bulk.canceled }, at)}
+                  />
+                ),
+                [t('To be sent')]: at && isLater(at) && !isPaused(bulk) && <Time at={at} exact />,
+                [t('Paused')]: isPaused(bulk) && (
                   <>
                     <Time at={bulk.paused_at as string} exact />
                     <small class="line">
@@ -162,7 +178,7 @@ export function BulkDrawer({
                 </p>
               )}
             </section>
-            <OneRecipient bulkId={id} />
+            <OneRecipient bulkId={id} counts={bulk.counts} />
             <div class="actions">
               <LinkButton icon="messages" to={`/messages?bulk_id=${id}`}>
                 {t('Messages of this bulk')}
@@ -173,6 +189,14 @@ export function BulkDrawer({
       </Loaded>
     </Drawer>
   )
+}
+
+interface Scheduled {
+  scheduled_at: string | null
+}
+
+function isPaused({ counts, paused_at }: Bulk): boolean {
+  return paused_at !== null && counts.queued > 0
 }
 
 function countsOf({ counts, canceled }: Bulk) {
@@ -197,10 +221,10 @@ function Actions({ bulk, onChange }: { bulk: Bulk; onChange(): void }) {
     toast(t('{canceled} canceled.', { canceled: count(canceled, 'message') }))
     onChange()
   }
-  const isPaused = stateOf(bulk, counts.queued) === 'paused'
+  const mayResume = isPaused(bulk)
   async function pause() {
-    await (isPaused ? api.bulks.resume(id) : api.bulks.pause(id))
-    toast(isPaused ? t('Resumed.') : t('Paused. Messages that are being sent now still go out.'))
+    await (mayResume ? api.bulks.resume(id) : api.bulks.pause(id))
+    toast(mayResume ? t('Resumed.') : t('Paused. Messages that are being sent now still go out.'))
     onChange()
   }
   async function retry() {
@@ -223,8 +247,8 @@ function Actions({ bulk, onChange }: { bulk: Bulk; onChange(): void }) {
   return (
     <>
       {counts.queued > 0 && bulk.broadcast_id === null && (
-        <Button kind={isPaused ? 'primary' : 'plain'} onClick={pause}>
-          {isPaused ? t('Resume') : t('Pause')}
+        <Button kind={mayResume ? 'primary' : 'plain'} onClick={pause}>
+          {mayResume ? t('Resume') : t('Pause')}
         </Button>
       )}
       {counts.queued > 0 && (
@@ -246,8 +270,8 @@ function Actions({ bulk, onChange }: { bulk: Bulk; onChange(): void }) {
   )
 }
 
-/** What one recipient got: a message of the bulk with its filled-in text. */
-function OneRecipient({ bulkId }: { bulkId: string }) {
+/** What one recipient got: a message of the bulk with its filled-in text. It is read again when the counts of the bulk change. */
+function OneRecipient({ bulkId, counts }: { bulkId: string; counts: Bulk['counts'] }) {
   const [search, setSearch] = useState('')
   const load = useLoad(
     (signal) =>
@@ -258,6 +282,13 @@ function OneRecipient({ bulkId }: { bulkId: string }) {
       ),
     [bulkId, search],
   )
+  const state = JSON.stringify(counts)
+  const shown = useRef(state)
+  useEffect(() => {
+    if (shown.current === state) return
+    shown.current = state
+    load.reload()
+  }, [state])
   return (
     <section>
       <h3>{t('What a recipient got')}</h3>
@@ -275,7 +306,7 @@ function OneRecipient({ bulkId }: { bulkId: string }) {
                 <a href={hrefOf(`/messages/${message.id}?bulk_id=${bulkId}`)}>
                   <bdi>{message.contact?.name ?? message.recipient}</bdi>
                 </a>{' '}
-                <StatusBadge status={message.status} />
+                <StatusBadge status={statusOf(message)} />
               </p>
               {message.content ? (
                 <Content id={message.id} channel={message.channel} content={message.content} />
@@ -301,6 +332,9 @@ interface Sent {
   channel: string
   recipient: string
   status: string
+  error_code: string | null
+  scheduled_at: string | null
+  deferred_until?: string
   content: object | null
   contact: { name: string | null } | null
 }

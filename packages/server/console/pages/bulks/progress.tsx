@@ -1,7 +1,7 @@
 import { number } from '../../shell/format.ts'
 import { t } from '../../shell/text.ts'
 
-/** The part of a bulk's messages that is not queued any more. */
+/** The part of `of` that is done: of a bulk, the messages that were sent. `left`: the rest. */
 export function Progress({ of, left }: { of: number; left: number }) {
   const done = of - left
   return (
@@ -13,12 +13,4 @@ export function Progress({ of, left }: { of: number; left: number }) {
       {number(done)}
     </progress>
   )
-}
-
-/** The state that a member sees: `paused` while a pause holds queued messages. */
-export function stateOf(
-  { status, paused_at }: { status: string; paused_at: string | null },
-  queued: number,
-): string {
-  return paused_at !== null && queued > 0 ? 'paused' : status
 }

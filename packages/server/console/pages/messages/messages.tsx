@@ -33,7 +33,7 @@ import { CHANNELS, channelName } from './channels.ts'
 import { summaryOf } from './content.tsx'
 import { MessageDrawer } from './drawer.tsx'
 import { SavedFilters } from './saved-filters.tsx'
-import { statusOf } from './schedule.ts'
+import { isPlanned, statusOf } from './schedule.ts'
 
 type Found = Omit<Message, 'content'> & {
   content: Message['content'] | null
@@ -57,10 +57,12 @@ const COLUMNS: readonly Column<Found>[] = [
       <>
         <StatusBadge status={statusOf(message)} />
         <Reason of={message} />
-        {statusOf(message) === 'deferred' && (
+        {isPlanned(statusOf(message)) && (
           <small>
             {' '}
-            {rich('to be sent {time}', { time: <Time at={message.deferred_until ?? ''} /> })}
+            {rich('to be sent {time}', {
+              time: <Time at={message.deferred_until ?? message.scheduled_at ?? ''} />,
+            })}
           </small>
         )}
         {!message.livemode && mode.value === 'live' && <Badge tone="warn">{t('test')}</Badge>}

@@ -15,6 +15,11 @@ export function statusOf({
   return status === 'queued' && isLater ? (deferred_until ? 'deferred' : 'scheduled') : status
 }
 
+/** Whether a message of this status for people is sent later. */
+export function isPlanned(status: string): boolean {
+  return status === 'scheduled' || status === 'deferred'
+}
+
 /** Whether the provider of a queued message may have it: its last call ended without an answer. */
 export function isInDoubt(
   status: string,

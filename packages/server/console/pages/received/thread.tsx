@@ -16,9 +16,9 @@ import { askLater, useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
-import { t } from '../../shell/text.ts'
+import { rich, t } from '../../shell/text.ts'
 import { wordOf } from '../../shell/words.ts'
-import { statusOf } from '../messages/schedule.ts'
+import { isPlanned, statusOf } from '../messages/schedule.ts'
 import { Stopped } from '../messages/stopped.tsx'
 
 const SHOWN = 100
@@ -158,6 +158,8 @@ function Sent(message: SentMessage) {
           <Time at={created_at} />
         </a>{' '}
         <StatusBadge status={status} /> {status !== 'canceled' && error_message}
+        {isPlanned(status) &&
+          rich('to be sent {time}', { time: <Time at={message.scheduled_at ?? created_at} /> })}
       </small>
     </div>
   )
