@@ -767,15 +767,18 @@ describe.each(['sqlite', 'postgres'] as const)('operating on %s', (engine) => {
     }
   })
 
-  it('counts canceled messages of a bulk apart from failed ones', async () => {
+  it('counts the messages of a bulk as its member, canceled and rejected ones apart', async () => {
     const owner = await opened.signup({ credits: 10 })
     const { key } = await opened.key(owner)
     const later = new Date(opened.now().getTime() + 3_600_000).toISOString()
-    const json = { ...bulk, scheduled_at: later }
+    const recipients = [...bulk.recipients, 'no number']
+    const json = { ...bulk, recipients, validation: 'permissive', scheduled_at: later }
     const { body } = await opened.call('POST', '/api/v1/messages/bulk', { key, json })
     await opened.call('POST', `/api/v1/messages/bulk/${body.data.bulk_id}/cancel`, { key })
     const { bulks } = await get(`/workspaces/${owner.id}`)
-    expect(bulks).toMatchObject([{ total: 2, failed: 0, failures: [] }])
+    expect(bulks).toMatchObject([
+      { accepted: 2, rejected: 1, queued: 0, failed: 0, canceled: 2, failures: [] },
+    ])
   })
 
   it('names workspaces, people and keys in the audit log, and filters it', async () => {

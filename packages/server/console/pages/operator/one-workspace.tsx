@@ -186,8 +186,11 @@ function Bulks({ of }: { of: readonly OperatedBulk[] }) {
         keyOf={({ id }) => id}
         columns={[
           { name: t('Bulk'), kind: 'main', value: ({ id, name }) => name ?? id },
-          { name: t('Messages'), value: ({ total }) => number(total) },
-          { name: t('Failed'), value: ({ failed }) => number(failed) },
+          { name: t('Messages'), kind: 'number', value: ({ accepted }) => number(accepted) },
+          { name: t('Queued'), kind: 'number', value: ({ queued }) => number(queued) },
+          { name: t('Failed'), kind: 'number', value: ({ failed }) => number(failed) },
+          { name: t('Canceled'), kind: 'number', value: ({ canceled }) => number(canceled) },
+          { name: t('Rejected'), kind: 'number', value: ({ rejected }) => number(rejected) },
           {
             name: t('Why messages failed'),
             value: ({ failures }) =>

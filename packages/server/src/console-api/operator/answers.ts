@@ -129,7 +129,11 @@ export const operatedBulk = z.object({
   /** The campaign of the request; null without one. */
   name: z.string().nullable(),
   channel,
-  total: z.number(),
+  /** The messages; a rejected recipient got none. */
+  accepted: z.number(),
+  rejected: z.number(),
+  queued: z.number(),
+  canceled: z.number(),
   /** Without canceled messages. */
   failed: z.number(),
   /** Why messages failed, the most frequent first. */
