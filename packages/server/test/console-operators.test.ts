@@ -554,15 +554,22 @@ describe('a purchase under review', () => {
         return [status, data?.purchase?.status, data?.purchase?.review_reason]
       }
       expect(await get('/purchases')).toMatchObject({
-        purchases: [{ id: purchase_id, workspace_id, review_reason: 'currency_mismatch' }],
+        purchases: [
+          {
+            ...{ id: purchase_id, workspace_id, review_reason: 'currency_mismatch' },
+            workspace_name: (await shop.world.core.workspaces.account(workspace_id)).name,
+          },
+        ],
       })
       const { purchase_id: foreign } = await shop.checkout(other)
+      const { name: other_name } = await shop.world.core.workspaces.account(other.id)
       for (const [search, ids] of [
         [purchase_id, [purchase_id]],
         [session_id, [purchase_id]],
         [` ${owner.email} `, [purchase_id]],
         [workspace_id, [purchase_id]],
         [other.id, [foreign]],
+        [other_name.toUpperCase(), [foreign]],
         ['other@example.com', []],
         [UNKNOWN_ID, []],
       ] as const) {

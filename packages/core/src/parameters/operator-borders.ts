@@ -50,6 +50,9 @@ export const inactivity = checked<Inactivity | undefined>(
 const amountOrNull = units.nullable().optional()
 const noteOrNull = note.nullable().optional()
 
+/** The workspaces whose names one call may ask for. */
+const IDS_MAX = 1_000
+
 /** How the functions for operators, which have no endpoint, read their parameters. Unknown fields are refused. */
 export function operatorBorders() {
   return {
@@ -57,6 +60,7 @@ export function operatorBorders() {
       list: takes(operatorSlice),
       search: takes(checked<string>('text', note), operatorSlice),
       byEmail: takes(name('email')),
+      names: takes(checked<readonly string[]>('ids', z.array(z.string()).max(IDS_MAX))),
     },
     credits: creditBorders(),
     audit: {

@@ -77,6 +77,8 @@ export interface Workspaces<F extends Form = 'given'> extends Access<F> {
   list(page: Slice): Promise<Workspace[]>
   /** The workspaces whose name or address contains a text, or with this id; newest first, for the operator. */
   search(text: string, page: Slice): Promise<Workspace[]>
+  /** The names of the workspaces with these ids that exist, by their id, for the operator. */
+  names(ids: readonly string[]): Promise<Map<string, string>>
   /** The workspace whose login is this address; null for none. */
   byEmail(email: string): Promise<Workspace | null>
 }
@@ -258,6 +260,10 @@ export function createWorkspaces({
     },
     async search(text, page) {
       return Promise.all((await storage.read.workspaces.search(text, page)).map(withAccount))
+    },
+    async names(ids) {
+      const rows = await storage.read.workspaces.names(ids)
+      return new Map(rows.map(({ id, name }) => [id, name]))
     },
     async byEmail(email) {
       const row = await storage.read.workspaces.byEmail(email)

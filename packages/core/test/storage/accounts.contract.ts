@@ -26,6 +26,8 @@ export function accountsContract(open: OpenStorage): void {
     expect(await storage.read.workspaces.byId(full.id)).toEqual(full)
     expect(await storage.read.workspaces.byId(bare.id)).toEqual(bare)
     expect(await storage.read.workspaces.byId('missing')).toBeNull()
+    const names = await storage.read.workspaces.names([bare.id, 'missing', bare.id])
+    expect(names).toEqual([{ id: bare.id, name: bare.name }])
   })
 
   it('finds a workspace by its address in any case, and refuses the address a second time', async () => {

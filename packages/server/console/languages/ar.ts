@@ -902,8 +902,8 @@ export default {
     'يسترد الدافع ما تبقى من الدفعة، ويُسحب الرصيد؛ وقد ينخفض الرصيد الحالي دون 0.',
   'Without a search: those whose payment differs, so that no credits are granted. Refund them, or check them again after a change at the payment provider.':
     'دون بحث: عمليات الشراء التي تختلف دفعاتها، فلا يُمنح رصيد عنها. ردّ مبالغها، أو أعد التحقق منها بعد إجراء تغيير لدى مزوّد الدفع.',
-  'Id of a purchase, payment or workspace, or e-mail of a workspace':
-    'معرّف عملية شراء أو دفعة أو مساحة عمل، أو بريد مساحة عمل',
+  'Id of a purchase or payment, or id, name or e-mail of a workspace':
+    'معرّف عملية شراء أو دفعة، أو معرّف مساحة عمل أو اسمها أو بريدها الإلكتروني',
   'No purchase has this id or workspace': 'لا توجد عملية شراء بهذا المعرّف أو لمساحة العمل هذه',
   'No purchase needs a review': 'لا توجد عملية شراء تحتاج إلى مراجعة',
   'Check again': 'إعادة التحقق',

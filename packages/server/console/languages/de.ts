@@ -826,8 +826,8 @@ export default {
     'Der Käufer erhält den Rest der Zahlung zurück, und die Credits werden abgezogen; das Guthaben kann unter 0 fallen.',
   'Without a search: those whose payment differs, so that no credits are granted. Refund them, or check them again after a change at the payment provider.':
     'Ohne Suche: Käufe, deren Zahlung abweicht, sodass keine Credits gutgeschrieben werden. Erstatten Sie sie, oder prüfen Sie sie nach einer Änderung beim Zahlungsanbieter erneut.',
-  'Id of a purchase, payment or workspace, or e-mail of a workspace':
-    'ID eines Kaufs, einer Zahlung oder eines Workspace, oder E-Mail-Adresse eines Workspace',
+  'Id of a purchase or payment, or id, name or e-mail of a workspace':
+    'ID eines Kaufs oder einer Zahlung, oder ID, Name oder E-Mail eines Workspace',
   'No purchase has this id or workspace': 'Kein Kauf hat diese ID oder diesen Workspace',
   'No purchase needs a review': 'Kein Kauf muss geprüft werden',
   'Check again': 'Erneut prüfen',

@@ -19,6 +19,7 @@ export const READ_PLACES = {
     quietHours: 'near',
     marketingTexts: 'near',
     byEmail: 'near',
+    names: 'replica',
     list: 'primary',
     search: 'replica',
   },

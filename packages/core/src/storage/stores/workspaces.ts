@@ -1,11 +1,11 @@
-import { and, asc, desc, eq, gt, lte, or, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, inArray, lte, or, sql } from 'drizzle-orm'
 import type { Slice } from '../../contract/endpoints/paging.ts'
 import { emailKey } from '../../contract/fields/email-address.ts'
 import type { Db } from '../../rows/dialect.ts'
 import type { OwnerMailRow, WorkspaceRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
 
-import { isBelow, type StoreDialect } from './queries.ts'
+import { filledUp, isBelow, type StoreDialect } from './queries.ts'
 
 /** The columns that the owner may change. */
 export type WorkspaceChange = {
@@ -63,6 +63,15 @@ export function workspaceStore(
           .from(t)
           .where(eq(t.email_key, emailKey(email)))
         return row ?? null
+      },
+      /** The names of the workspaces with these ids that exist, in any order, for the operator. */
+      async names(ids: readonly string[]): Promise<Pick<WorkspaceRow, 'id' | 'name'>[]> {
+        if (ids.length === 0) return []
+        const { id, name } = t
+        return db
+          .select({ id, name })
+          .from(t)
+          .where(inArray(id, filledUp(ids)))
       },
       /** Every workspace, oldest first, for the operator's commands. */
       async list({ limit, offset }: Slice): Promise<WorkspaceRow[]> {

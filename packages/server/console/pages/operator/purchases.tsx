@@ -3,7 +3,6 @@ import {
   Button,
   Copy,
   Empty,
-  LinkButton,
   Loaded,
   PageHead,
   Search,
@@ -12,7 +11,7 @@ import {
   Time,
 } from '../../parts/index.ts'
 import { number } from '../../shell/format.ts'
-import { query, setQuery } from '../../shell/router.ts'
+import { hrefOf, query, setQuery } from '../../shell/router.ts'
 import { t } from '../../shell/text.ts'
 import { wordOf } from '../../shell/words.ts'
 import { useAct } from './acts.tsx'
@@ -78,7 +77,7 @@ function Purchases() {
       />
       <div class="filters">
         <Search
-          placeholder={t('Id of a purchase, payment or workspace, or e-mail of a workspace')}
+          placeholder={t('Id of a purchase or payment, or id, name or e-mail of a workspace')}
           value={search}
           onInput={(text) => setQuery({ search: text })}
         />
@@ -99,6 +98,14 @@ function Purchases() {
               keyOf={({ id }) => id}
               columns={[
                 { name: t('Purchase'), kind: 'main', value: ({ id }) => <Copy value={id} /> },
+                {
+                  name: t('Workspace'),
+                  value: ({ workspace_id, workspace_name }) => (
+                    <a href={hrefOf(`/operator/workspaces/${workspace_id}`)}>
+                      {workspace_name ?? workspace_id}
+                    </a>
+                  ),
+                },
                 { name: t('Status'), value: ({ status }) => <StatusBadge status={status} /> },
                 { name: t('Price'), value: ({ price }) => price },
                 { name: t('Credits'), kind: 'number', value: ({ credits }) => number(credits) },
@@ -107,9 +114,6 @@ function Purchases() {
               ]}
               actions={(one) => (
                 <>
-                  <LinkButton to={`/operator/workspaces/${one.workspace_id}`}>
-                    {t('Workspace')}
-                  </LinkButton>
                   <Button onClick={() => change(one, 'check', t('Check again'))}>
                     {t('Check again')}
                   </Button>

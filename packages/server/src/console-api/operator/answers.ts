@@ -210,6 +210,7 @@ export type OperatorQueues = z.input<typeof queues>
 export const purchase = z.object({
   id: z.string(),
   workspace_id: z.string(),
+  workspace_name: z.string().nullable(),
   status: z.string(),
   payment_id: z.string().nullable(),
   credits,

@@ -198,7 +198,7 @@ export const operatorEndpoints = {
     query: z.object({ search: z.string().max(LIMITS.email_length).default('') }),
     data: z.object({ purchases: z.array(purchase) }),
     summary:
-      'List the purchases that an operator must review, or find some by their id, that of the payment provider, or the workspace',
+      'List the purchases that an operator must review, or find some by their id, that of the payment provider, or the id, name or e-mail of the workspace',
   }),
   check_purchase: forOperators({
     method: 'POST',

@@ -1,5 +1,5 @@
-import type { Actor } from '@svc/core'
-import { SvcError, uuid } from '@svc/core/contract'
+import type { Actor, Purchase } from '@svc/core'
+import { SvcError } from '@svc/core/contract'
 import type { DecodedCore, OperatorSession } from '@svc/core/operate'
 import type { FastifyReply } from 'fastify'
 import type { LoginName } from '../../admission/admission.ts'
@@ -9,7 +9,7 @@ import { type ConsoleAccess, cookiePlace, operatorToken } from '../access.ts'
 import { originOf } from '../passkey-requests.ts'
 import { clearedOperatorCookie, operatorCookie } from '../session-cookie.ts'
 import { ACTIONS, type operatorEndpoints, type operatorSessionEndpoints } from './endpoints.ts'
-import { auditOf, createReadings, providersOf, purchaseOf } from './readings.ts'
+import { auditOf, createReadings, providersOf, purchasesOf } from './readings.ts'
 import type { BackgroundWork, OperatorService } from './service.ts'
 
 const PAGE = 25
@@ -17,6 +17,8 @@ const AUDIT_OF_WORKSPACE = 10
 const BULKS_OF_WORKSPACE = 5
 const UNKNOWN_MAX = 100
 const PURCHASES_MAX = 100
+/** The workspaces whose purchases a search by name finds: the newest. */
+const BUYERS_MAX = 20
 
 /** The handlers of the endpoints for operators. */
 export function operatorHandlers(
@@ -64,6 +66,26 @@ export function operatorHandlers(
         return { ...bulk, failed, failures }
       }),
     )
+  }
+
+  async function onePurchase(found: Purchase) {
+    const [purchase] = await purchasesOf(core, [found])
+    return { purchase: purchase as NonNullable<typeof purchase> }
+  }
+
+  /** The newest purchases of the workspace with this id or e-mail address, or else of those with this name. */
+  async function boughtBy(
+    text: string,
+    list: (which: { workspace_id: string }) => Promise<Purchase[]>,
+  ): Promise<Purchase[]> {
+    const owner = await core.workspaces.byEmail(text)
+    const buyers =
+      owner === null
+        ? await core.workspaces.search(text, { limit: BUYERS_MAX, offset: 0 })
+        : [owner]
+    const found = await Promise.all(buyers.map(({ id }) => list({ workspace_id: id })))
+    const newest = found.flat().sort((a, b) => b.created_at.getTime() - a.created_at.getTime())
+    return newest.slice(0, PURCHASES_MAX)
   }
 
   return {
@@ -143,19 +165,16 @@ export function operatorHandlers(
       const list = (which: Parameters<typeof core.billing.purchases>[0]) =>
         core.billing.purchases(which, page)
       const text = search.trim()
-      if (text === '') return { purchases: (await list({ in_review: true })).map(purchaseOf) }
+      if (text === '')
+        return { purchases: await purchasesOf(core, await list({ in_review: true })) }
       const named = await list({ named: text })
-      if (named.length > 0) return { purchases: named.map(purchaseOf) }
-      const buyer = uuid.safeParse(text).data ?? (await core.workspaces.byEmail(text))?.id
-      const bought = buyer === undefined ? [] : await list({ workspace_id: buyer })
-      return { purchases: bought.map(purchaseOf) }
+      const found = named.length > 0 ? named : await boughtBy(text, list)
+      return { purchases: await purchasesOf(core, found) }
     },
-    check_purchase: async ({ params: { id }, body: { workspace_id, reason }, actor }) => ({
-      purchase: purchaseOf(await core.billing.check(workspace_id, id, actor, reason)),
-    }),
-    refund_purchase: async ({ params: { id }, body: { workspace_id, reason }, actor }) => ({
-      purchase: purchaseOf(await core.billing.refund(workspace_id, id, actor, reason)),
-    }),
+    check_purchase: async ({ params: { id }, body: { workspace_id, reason }, actor }) =>
+      onePurchase(await core.billing.check(workspace_id, id, actor, reason)),
+    refund_purchase: async ({ params: { id }, body: { workspace_id, reason }, actor }) =>
+      onePurchase(await core.billing.refund(workspace_id, id, actor, reason)),
     ledger: () => work.ledger(),
     async verify_ledger({ body: { fast }, actor }) {
       if (work.verifyLedger(fast)) await core.operators.note('ledger.verified', actor)

@@ -109,8 +109,18 @@ export function providersOf({ overview, troubles }: Reading): Provider[] {
   })
 }
 
-export function purchaseOf(found: Purchase): z.output<typeof purchase> {
-  return { ...found, price: priceText(found), review_reason: found.review_reason ?? '' }
+/** Purchases with the names of their workspaces. */
+export async function purchasesOf(
+  { workspaces }: DecodedCore,
+  found: readonly Purchase[],
+): Promise<z.output<typeof purchase>[]> {
+  const names = await workspaces.names([...new Set(found.map((one) => one.workspace_id))])
+  return found.map((one) => ({
+    ...one,
+    workspace_name: names.get(one.workspace_id) ?? null,
+    price: priceText(one),
+    review_reason: one.review_reason ?? '',
+  }))
 }
 
 function stateOf(status: ProviderStatus | undefined, isSilent: boolean): Provider['state'] {
