@@ -18,6 +18,7 @@ export function failure(n: number, fields: Partial<Failure> = {}): Failure {
     provider: 'sandbox',
     error_code: 'undelivered',
     error_message: `The handset ${n} could not be reached`,
+    ...{ bulk_id: null, bulk_name: null },
     created_at: at,
     failed_at: at,
     ...fields,

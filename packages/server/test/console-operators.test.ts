@@ -774,6 +774,27 @@ describe.each(['sqlite', 'postgres'] as const)('operating on %s', (engine) => {
     }
   })
 
+  it('names the workspace and the bulk of failures, and the workspace of a finding', async () => {
+    const owner = await opened.signup({ credits: 100 })
+    const { name } = await opened.core.workspaces.account(owner.id)
+    const ofWorkspace = { workspace_id: owner.id, workspace_name: name }
+    const test = await opened.key(owner, { mode: 'test' })
+    const json = { ...bulk, recipients: ['+15005550001'], metadata: { campaign: 'May sale' } }
+    const sent = await opened.call('POST', '/api/v1/messages/bulk', { key: test.key, json })
+    const { bulk_id } = sent.body.data
+    const failures = async () => (await get('/overview')).failures
+    const failed = expect.objectContaining({ ...ofWorkspace, bulk_id, bulk_name: 'May sale' })
+    await expect.poll(failures, { timeout: 10_000 }).toContainEqual(failed)
+    const { key } = await opened.key(owner)
+    for (let n = 0; n <= 50; n++) {
+      const to = `+2557${String(n).padStart(8, '0')}`
+      await opened.call('POST', '/api/v1/verifications', { key, json: { to, channel: 'sms' } })
+    }
+    const findings = async () => (await get('/overview')).findings
+    const paused = expect.objectContaining({ ...ofWorkspace, code: 'codes_paused' })
+    await expect.poll(findings, { timeout: 10_000 }).toContainEqual(paused)
+  })
+
   it('counts the messages of a bulk as its member, canceled and rejected ones apart', async () => {
     const owner = await opened.signup({ credits: 10 })
     const { key } = await opened.key(owner)

@@ -8,6 +8,8 @@ import type { Overview, Overviews, PausedCountry, ProviderQueue, Troubles } from
 export interface Finding {
   severity: 'problem' | 'notice'
   code: string
+  /** The workspace that it is about; null for the whole service. */
+  workspace_id: string | null
   /** The text for people. The caller must make it printable, because it contains foreign texts. */
   text: string
 }
@@ -172,20 +174,18 @@ function pausedCountry(
   const counts = `${countText(approved)} of ${countText(sent)} messages were approved`
   if (!is_active) {
     const text = `the pause of ${codes} has ended: it began ${duration} ago, when ${counts}`
-    return notice('codes_pause_ended', text)
+    return { ...notice('codes_pause_ended', text), workspace_id }
   }
-  return notice(
-    'codes_paused',
-    `${codes} are paused for ${duration}: ${counts}; svc verify allow ${workspace_id} ${country} ends the pause`,
-  )
+  const text = `${codes} are paused for ${duration}: ${counts}; svc verify allow ${workspace_id} ${country} ends the pause`
+  return { ...notice('codes_paused', text), workspace_id }
 }
 
 function problem(code: string, text: string): Finding {
-  return { severity: 'problem', code, text }
+  return { severity: 'problem', code, workspace_id: null, text }
 }
 
 function notice(code: string, text: string): Finding {
-  return { severity: 'notice', code, text }
+  return { severity: 'notice', code, workspace_id: null, text }
 }
 
 /** The state of the service at one moment. */

@@ -66,6 +66,8 @@ export function overviewContract(open: OpenStorage): void {
       workspace_id: two,
       channel: 'sms',
       error_code: 'invalid_recipient',
+      bulk_id: null,
+      bulk_name: null,
     })
     expect(shown[1]).not.toHaveProperty('content')
     expect((await read().failedMessages(2)).map(({ id }) => id)).toEqual([third, second])

@@ -641,6 +641,12 @@ export default {
   '{name} is not verified yet, so it cannot send.': 'لم يُوثَّق {name} بعد، ولذلك لا يمكنه الإرسال.',
   'A DNS record of {name} is missing.': 'أحد سجلات DNS الخاصة بالنطاق {name} مفقود.',
   Findings: 'الملاحظات',
+  'Open {name}': 'فتح {name}',
+  '“Resume” in {name}': '«استئناف» في {name}',
+  '“Test” or “Pause” in Providers': '«اختبار» أو «إيقاف مؤقت» في المزوّدين',
+  '“Resume” in Providers': '«استئناف» في المزوّدين',
+  'Open Queues': 'فتح قوائم الانتظار',
+  '“Resume” in Queues': '«استئناف» في قوائم الانتظار',
   'Send your first message': 'أرسل رسالتك الأولى',
   'In test mode it costs nothing and reaches no recipient.':
     'في وضع الاختبار لا تكلّف شيئًا ولا تصل إلى أي مستلم.',
@@ -926,7 +932,8 @@ export default {
   'Sending and delivering continue within a second.': 'يُستأنف الإرسال والتسليم خلال ثانية.',
   Queue: 'قائمة الانتظار',
   Due: 'مستحقة',
-  'Next due': 'الاستحقاق التالي',
+  'Oldest due': 'أقدم استحقاق',
+  'next {time}': 'التالي {time}',
   'Scheduled or retried later': 'مجدولة أو ستُعاد محاولتها لاحقًا',
   'Unknown outcomes': 'نتائج غير معروفة',
   'A provider may have these messages. The service queries the provider; without an answer a message ends as outcome_unknown after ten minutes.':

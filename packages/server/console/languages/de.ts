@@ -587,6 +587,12 @@ export default {
     '{name} ist noch nicht verifiziert und kann deshalb nicht senden.',
   'A DNS record of {name} is missing.': 'Ein DNS-Eintrag von {name} fehlt.',
   Findings: 'Hinweise',
+  'Open {name}': '{name} öffnen',
+  '“Resume” in {name}': '„Fortsetzen“ in {name}',
+  '“Test” or “Pause” in Providers': '„Testen“ oder „Pausieren“ in Anbieter',
+  '“Resume” in Providers': '„Fortsetzen“ in Anbieter',
+  'Open Queues': 'Warteschlangen öffnen',
+  '“Resume” in Queues': '„Fortsetzen“ in Warteschlangen',
   'Send your first message': 'Senden Sie Ihre erste Nachricht',
   'In test mode it costs nothing and reaches no recipient.':
     'Im Testmodus kostet sie nichts und erreicht keinen Empfänger.',
@@ -852,7 +858,8 @@ export default {
     'Versand und Zustellungen werden innerhalb einer Sekunde fortgesetzt.',
   Queue: 'Warteschlange',
   Due: 'Fällig',
-  'Next due': 'Nächste fällig',
+  'Oldest due': 'Älteste fällig seit',
+  'next {time}': 'nächste {time}',
   'Scheduled or retried later': 'Geplant oder später wiederholt',
   'Unknown outcomes': 'Unbekannte Ergebnisse',
   'A provider may have these messages. The service queries the provider; without an answer a message ends as outcome_unknown after ten minutes.':

@@ -100,6 +100,9 @@ export interface FailedMessage {
   provider: string | null
   error_code: string | null
   error_message: string | null
+  bulk_id: string | null
+  /** The campaign of the bulk's request; null without one. */
+  bulk_name: string | null
   created_at: Date
   failed_at: Date | null
 }
@@ -119,6 +122,7 @@ const WAITING_MS = 60_000
 export function overviewStore(db: Db, tables: Tables) {
   const {
     messages,
+    bulks,
     message_counts: counts,
     message_queue,
     delivery_queue,
@@ -344,14 +348,16 @@ export function overviewStore(db: Db, tables: Tables) {
         })
         const ids = sql`(${sql.join(newest, sql` union all `)} order by id desc limit ${limit})`
         const { id, workspace_id, channel, recipient, provider } = messages
-        const { error_code, error_message, created_at, failed_at } = messages
+        const { error_code, error_message, bulk_id, created_at, failed_at } = messages
         const workspaces = [...new Set(histories.map((history) => history.workspace_id))]
         return db
           .select({
             ...{ id, workspace_id, channel, recipient, provider },
-            ...{ error_code, error_message, created_at, failed_at },
+            ...{ error_code, error_message, bulk_id, created_at, failed_at },
+            bulk_name: bulks.name,
           })
           .from(messages)
+          .leftJoin(bulks, and(eq(bulks.workspace_id, workspace_id), eq(bulks.id, bulk_id)))
           .where(and(inArray(workspace_id, workspaces), inArray(id, ids)))
           .orderBy(desc(id))
           .limit(limit)

@@ -1,6 +1,10 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import type { OperatorCheck, OperatorOverview } from '../../../src/console-api/operator/answers.ts'
+import type {
+  OperatorCheck,
+  OperatorFinding,
+  OperatorOverview,
+} from '../../../src/console-api/operator/answers.ts'
 import {
   Badge,
   Button,
@@ -12,10 +16,12 @@ import {
   Time,
 } from '../../parts/index.ts'
 import { count, number, tenths } from '../../shell/format.ts'
+import { hrefOf } from '../../shell/router.ts'
 import { rich, t } from '../../shell/text.ts'
 import { wordOf } from '../../shell/words.ts'
 import { send, usePolled } from './polled.ts'
 import { ProviderTable, since } from './provider-table.tsx'
+import { WorkspaceLink } from './workspace-link.tsx'
 
 function Overview() {
   const load = usePolled<OperatorOverview>('/overview')
@@ -29,10 +35,12 @@ function Overview() {
               <h2>{t('Findings')}</h2>
               {findings.length === 0 && <Badge tone="good">{t('No findings')}</Badge>}
               <ul class="acts">
-                {findings.map(({ severity, text }) => (
-                  <li key={text}>
-                    <Badge tone={severity === 'problem' ? 'bad' : 'warn'}>{wordOf(severity)}</Badge>{' '}
-                    {text}
+                {findings.map((one) => (
+                  <li key={one.text}>
+                    <Badge tone={one.severity === 'problem' ? 'bad' : 'warn'}>
+                      {wordOf(one.severity)}
+                    </Badge>{' '}
+                    {one.text} <Solution of={one} />
                   </li>
                 ))}
               </ul>
@@ -98,6 +106,29 @@ function Overview() {
   )
 }
 
+/** The page that solves a finding, and its button. */
+const SOLUTIONS: Record<string, readonly [to: string, text: string]> = {
+  paused: ['/operator/queues', t('“Resume” in Queues')],
+  messages_late: ['/operator/queues', t('Open Queues')],
+  outcome_unknown: ['/operator/queues', t('Open Queues')],
+  deliveries_late: ['/operator/queues', t('Open Queues')],
+  provider_paused: ['/operator/providers', t('“Resume” in Providers')],
+  sender_paused: ['/operator/providers', t('“Resume” in Providers')],
+  provider_silent: ['/operator/providers', t('“Test” or “Pause” in Providers')],
+}
+
+function Solution({ of: { code, workspace_id: id, workspace_name } }: { of: OperatorFinding }) {
+  const found = SOLUTIONS[code]
+  if (found) return <a href={hrefOf(found[0])}>{found[1]}</a>
+  if (id === null) return null
+  const name = workspace_name ?? id
+  return (
+    <a href={hrefOf(`/operator/workspaces/${id}`)}>
+      {code === 'codes_paused' ? t('“Resume” in {name}', { name }) : t('Open {name}', { name })}
+    </a>
+  )
+}
+
 function Figure({
   name,
   value,
@@ -121,6 +152,11 @@ const rate = (n: number | undefined) =>
 
 const FAILURES: readonly Column<OperatorOverview['failures'][number]>[] = [
   { name: t('Recipient'), kind: 'main', value: ({ recipient }) => recipient },
+  {
+    name: t('Workspace'),
+    value: (one) => <WorkspaceLink {...one} />,
+  },
+  { name: t('Bulk'), value: ({ bulk_id, bulk_name }) => bulk_name ?? bulk_id ?? '–' },
   { name: t('Provider'), value: ({ provider }) => provider ?? '–' },
   {
     name: t('Error'),

@@ -11,11 +11,12 @@ import {
   Time,
 } from '../../parts/index.ts'
 import { number } from '../../shell/format.ts'
-import { hrefOf, query, setQuery } from '../../shell/router.ts'
+import { query, setQuery } from '../../shell/router.ts'
 import { t } from '../../shell/text.ts'
 import { wordOf } from '../../shell/words.ts'
 import { useAct } from './acts.tsx'
 import { send, usePolled } from './polled.ts'
+import { WorkspaceLink } from './workspace-link.tsx'
 
 /** Why a purchase is under review. */
 const REASONS: Record<string, string> = {
@@ -100,11 +101,7 @@ function Purchases() {
                 { name: t('Purchase'), kind: 'main', value: ({ id }) => <Copy value={id} /> },
                 {
                   name: t('Workspace'),
-                  value: ({ workspace_id, workspace_name }) => (
-                    <a href={hrefOf(`/operator/workspaces/${workspace_id}`)}>
-                      {workspace_name ?? workspace_id}
-                    </a>
-                  ),
+                  value: (one) => <WorkspaceLink {...one} />,
                 },
                 { name: t('Status'), value: ({ status }) => <StatusBadge status={status} /> },
                 { name: t('Price'), value: ({ price }) => price },

@@ -3,11 +3,12 @@ import type { OperatorQueues } from '../../../src/console-api/operator/answers.t
 import { Button, confirm, Empty, Loaded, PageHead, Table, Time, toast } from '../../parts/index.ts'
 import { count, number } from '../../shell/format.ts'
 import { query, setQuery } from '../../shell/router.ts'
-import { t } from '../../shell/text.ts'
+import { rich, t } from '../../shell/text.ts'
 import { channelName } from '../messages/channels.ts'
 import { useAct } from './acts.tsx'
 import { send, usePolled } from './polled.ts'
 import { since } from './provider-table.tsx'
+import { WorkspaceLink } from './workspace-link.tsx'
 
 function Queues() {
   const load = usePolled<OperatorQueues>('/queues')
@@ -78,7 +79,11 @@ function Queues() {
                       rows={doubtful}
                       keyOf={({ workspace_id, channel }) => workspace_id + channel}
                       columns={[
-                        { name: t('Workspace'), kind: 'main', value: (one) => one.workspace_id },
+                        {
+                          name: t('Workspace'),
+                          kind: 'main',
+                          value: (one) => <WorkspaceLink {...one} />,
+                        },
                         { name: t('Channel'), value: (one) => channelName(one.channel) },
                         { name: t('Messages'), kind: 'number', value: (one) => number(one.count) },
                         { name: t('Oldest'), value: (one) => <Time at={one.oldest_at} /> },
@@ -130,12 +135,22 @@ function Queues() {
               columns={[
                 { name: t('Queue'), kind: 'main', value: ({ name }) => name },
                 { name: t('Due'), kind: 'number', value: ({ due }) => number(due) },
-                { name: t('Next due'), value: (one) => since(one.first_due_at) },
+                {
+                  name: t('Oldest due'),
+                  value: ({ due, first_due_at }) => since(due > 0 ? first_due_at : null),
+                },
                 { name: t('In progress'), kind: 'number', value: ({ leased }) => number(leased) },
                 {
                   name: t('Scheduled or retried later'),
                   kind: 'number',
-                  value: ({ later }) => number(later),
+                  value: ({ due, later, first_due_at: next }) => (
+                    <>
+                      {number(later)}{' '}
+                      {due === 0 && next && (
+                        <small>{rich('next {time}', { time: <Time at={next} /> })}</small>
+                      )}
+                    </>
+                  ),
                 },
               ]}
             />
@@ -154,6 +169,7 @@ function Queues() {
                 keyOf={({ id }) => id}
                 columns={[
                   { name: t('Recipient'), kind: 'main', value: (one) => one.recipient },
+                  { name: t('Workspace'), value: (one) => <WorkspaceLink {...one} /> },
                   { name: t('Provider'), value: (one) => one.provider ?? '–' },
                   { name: t('Attempt'), kind: 'number', value: (one) => one.attempt },
                   { name: t('Unknown since'), value: (one) => <Time at={one.unknown_since} /> },

@@ -65,7 +65,14 @@ export const overview = z.object({
   at: timestamp,
   /** States that need action (`problem`) or attention (`notice`). */
   findings: z.array(
-    z.object({ severity: z.enum(['problem', 'notice']), code: z.string(), text: z.string() }),
+    z.object({
+      severity: z.enum(['problem', 'notice']),
+      code: z.string(),
+      /** The workspace that it is about; null for the whole service. */
+      workspace_id: z.string().nullable(),
+      workspace_name: z.string().nullable(),
+      text: z.string(),
+    }),
   ),
   /** Messages per second; null before the second reading of the server. */
   rates: rates.nullable(),
@@ -95,11 +102,14 @@ export const overview = z.object({
     z.object({
       id: z.string(),
       workspace_id: z.string(),
+      workspace_name: z.string().nullable(),
       channel,
       recipient: z.string(),
       provider: z.string().nullable(),
       error_code: z.string().nullable(),
       error_message: z.string().nullable(),
+      bulk_id: z.string().nullable(),
+      bulk_name: z.string().nullable(),
       at: timestamp,
     }),
   ),
@@ -185,6 +195,7 @@ export const queues = z.object({
   doubtful: z.array(
     z.object({
       workspace_id: z.string(),
+      workspace_name: z.string().nullable(),
       channel,
       count: z.number(),
       oldest_at: timestamp,
@@ -196,6 +207,7 @@ export const queues = z.object({
     z.object({
       id: z.string(),
       workspace_id: z.string(),
+      workspace_name: z.string().nullable(),
       channel,
       recipient: z.string(),
       provider: z.string().nullable(),

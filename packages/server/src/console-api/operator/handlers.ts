@@ -9,7 +9,7 @@ import { type ConsoleAccess, cookiePlace, operatorToken } from '../access.ts'
 import { originOf } from '../passkey-requests.ts'
 import { clearedOperatorCookie, operatorCookie } from '../session-cookie.ts'
 import { ACTIONS, type operatorEndpoints, type operatorSessionEndpoints } from './endpoints.ts'
-import { auditOf, createReadings, providersOf, purchasesOf } from './readings.ts'
+import { auditOf, createReadings, namesOf, providersOf, purchasesOf } from './readings.ts'
 import type { BackgroundWork, OperatorService } from './service.ts'
 
 const PAGE = 25
@@ -153,7 +153,12 @@ export function operatorHandlers(
         core.dispatch.pause(),
         core.dispatch.doubtful(),
       ])
-      return { messages, deliveries, pause, doubtful, unknown }
+      const nameOf = await namesOf(core, [...doubtful, ...unknown])
+      return {
+        ...{ messages, deliveries, pause },
+        doubtful: doubtful.map(nameOf),
+        unknown: unknown.map(nameOf),
+      }
     },
     async pause({ body: { reason }, actor }) {
       await core.dispatch.stop({ reason }, actor)

@@ -52,9 +52,12 @@ export function createReadings(core: DecodedCore, elapsed: () => number): Readin
       const found = await read()
       const { credits } = found.overview
       const total = (series: keyof Rates) => history.total(series, null)
+      const findings = findingsOf(found, history)
+      const { failures } = found.troubles
+      const nameOf = await namesOf(core, [...findings, ...failures])
       return {
         ...found.overview,
-        findings: findingsOf(found, history),
+        findings: findings.map(nameOf),
         rates: history.rates(null),
         totals: {
           accepted: total('accepted'),
@@ -64,7 +67,7 @@ export function createReadings(core: DecodedCore, elapsed: () => number): Readin
         },
         providers: providersOf(found),
         credits: { ...credits, balance: creditsOf(credits.balance), held: creditsOf(credits.held) },
-        failures: found.troubles.failures.map((failure) => ({
+        failures: failures.map(nameOf).map((failure) => ({
           ...failure,
           at: failure.failed_at ?? failure.created_at,
         })),
@@ -109,15 +112,27 @@ export function providersOf({ overview, troubles }: Reading): Provider[] {
   })
 }
 
+/** Adds the names of workspaces to what has their ids. */
+export async function namesOf(
+  { workspaces }: DecodedCore,
+  all: readonly { workspace_id: string | null }[],
+) {
+  const ids = all.flatMap(({ workspace_id }) => workspace_id ?? [])
+  const names = await workspaces.names([...new Set(ids)])
+  return <One extends { workspace_id: string | null }>(one: One) => ({
+    ...one,
+    workspace_name: names.get(one.workspace_id ?? '') ?? null,
+  })
+}
+
 /** Purchases with the names of their workspaces. */
 export async function purchasesOf(
-  { workspaces }: DecodedCore,
+  core: DecodedCore,
   found: readonly Purchase[],
 ): Promise<z.output<typeof purchase>[]> {
-  const names = await workspaces.names([...new Set(found.map((one) => one.workspace_id))])
+  const nameOf = await namesOf(core, found)
   return found.map((one) => ({
-    ...one,
-    workspace_name: names.get(one.workspace_id) ?? null,
+    ...nameOf(one),
     price: priceText(one),
     review_reason: one.review_reason ?? '',
   }))
