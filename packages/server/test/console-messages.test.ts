@@ -297,6 +297,29 @@ describe('the findings', () => {
     expect(Date.parse(found.until)).toBeGreaterThan(world().now().getTime())
   })
 
+  it('name a webhook that has only failed since it was enabled again', async () => {
+    await world().grant(owner, 100)
+    let status = 500
+    const receiver = await openReceiver({ answer: () => status })
+    const { id } = await world().webhook(owner, { url: receiver.url, events: ['message.sent'] })
+    const { token } = owner
+    const enable = async (is_active: boolean) =>
+      world().call('PUT', `/api/v1/webhooks/${id}`, { token, json: { is_active } })
+    await send({})
+    expect(await kinds()).toEqual([])
+    await enable(false)
+    await enable(true)
+    expect(await kinds()).toEqual([])
+    await send({})
+    const failing = (await get('/findings')).findings
+    status = 200
+    await send({})
+    const repaired = await kinds()
+    await receiver.close()
+    expect(failing).toMatchObject([{ kind: 'webhook_failing', id, name: receiver.url }])
+    expect(repaired).toEqual([])
+  })
+
   it('name the most frequent error of many failures in the last hour', async () => {
     await world().grant(owner, 100)
     for (let i = 0; i < 4; i++) {

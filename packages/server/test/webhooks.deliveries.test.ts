@@ -479,6 +479,11 @@ describe('POST /:id/recover', () => {
     const since = await lose()
     const until = await lose()
     await lose()
+    const timesRecorded = async () => {
+      const page = { limit: 50, offset: 0 }
+      const found = await world().core.audit.ofAll({ workspace_id: hook.account.id }, page)
+      return found.filter(({ action }) => action === 'webhook.recovered').length
+    }
     status = 200
     await hook.send()
     const window = { since: since.toISOString(), until: until.toISOString() }
@@ -487,7 +492,10 @@ describe('POST /:id/recover', () => {
     const statuses = (await hook.deliveries()).map((row: { status: string }) => row.status)
     expect(statuses).toStrictEqual(['delivered', 'failed', 'delivered', 'delivered', 'failed'])
     expect(hook.receiver.arrivals).toHaveLength(7)
+    expect(await timesRecorded()).toBe(1)
     const again = await hook.call('POST', '/recover', window)
     expect(again.body.data).toStrictEqual({ recovered: 0, has_more: false })
+    // Nothing was changed.
+    expect(await timesRecorded()).toBe(1)
   })
 })

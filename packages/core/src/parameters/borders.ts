@@ -395,6 +395,7 @@ function webhookBorders(api: Api['webhooks']) {
     test: takes(viewer(api.test), webhook),
     deliveries: takes(own, webhook, checked<z.output<typeof page>>('', page)),
     nextAttemptAt: takes(own, webhook),
+    failsSinceEnabled: takes(own, webhook),
     delivery: takes(own, webhook, delivery),
     requests: takes(own, webhook, delivery),
     retry: takes(viewer(api.retry), webhook, delivery),

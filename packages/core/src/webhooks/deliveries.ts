@@ -41,6 +41,8 @@ export interface WebhookDeliveries<F extends Form = 'given'> {
   ): Promise<{ deliveries: Delivery[]; total: number; next_after: string | null }>
   /** When the webhook gets its next delivery; null if none waits, or if one is due now. */
   nextAttemptAt(viewer: Viewer, webhookId: string): Promise<Date | null>
+  /** Whether the webhook was enabled again, and each attempt since then has failed. */
+  failsSinceEnabled(viewer: Viewer, webhookId: string): Promise<boolean>
   /** One delivery with its attempts, oldest first. */
   delivery(viewer: Viewer, webhookId: string, deliveryId: string): Promise<DeliveryWithAttempts>
   /** The requests of a delivery's attempts, oldest first, with their signatures by the current secret. */
@@ -172,6 +174,12 @@ export function createWebhookDeliveries({
       const at = waits_until !== null && waits_until > due_at ? waits_until : due_at
       return at > runtime.now() ? at : null
     },
+    async failsSinceEnabled(viewer, webhookId) {
+      const row = await webhookRow(viewOf(viewer), webhookId)
+      const { enabled_at, last_success_at, consecutive_failures } = row
+      if (enabled_at === null || consecutive_failures === 0) return false
+      return last_success_at === null || last_success_at < enabled_at
+    },
     async delivery(viewer, webhookId, deliveryId) {
       const view = viewOf(viewer)
       const row = await deliveryRow(view, webhookId, deliveryId)
@@ -216,10 +224,10 @@ export function createWebhookDeliveries({
         target: { type: 'webhook', id: webhookId },
         details: { since: since.toISOString(), until: until.toISOString() },
       } as const
-      await storage.write(({ audit }) => audit.record(auditRow(runtime, actor, begun)))
       const last_id = idFloor(new Date(until.getTime() + ID_SKEW_MS))
       let after_id = idFloor(new Date(since.getTime() - ID_SKEW_MS))
       let recovered = 0
+      let isRecorded = false
       while (recovered < LIMITS.webhook_recover_deliveries) {
         const page = { after_id, limit: RECOVER_BATCH }
         const rows = await read.deliveriesAfter(workspaceId, webhookId, page)
@@ -234,8 +242,14 @@ export function createWebhookDeliveries({
         const eventIds = some.map(({ event_id }) => event_id)
         const erased = await erasedAmong(workspaceId, eventIds)
         const ids = some.filter(({ event_id }) => !erased.has(event_id)).map(({ id }) => id)
-        if (ids.length > 0)
+        if (ids.length > 0) {
+          // Before the first change, so that none is without an entry.
+          if (!isRecorded) {
+            await storage.write(({ audit }) => audit.record(auditRow(runtime, actor, begun)))
+            isRecorded = true
+          }
           recovered += await requeue(view, webhookId, ids, { attempts: MAX_ATTEMPTS })
+        }
         if (some.length < lost.length) break
         after_id = rows.at(-1)?.id ?? after_id
         if (rows.length < RECOVER_BATCH || after_id > last_id) return { recovered, has_more: false }

@@ -1462,6 +1462,9 @@ export default {
   '{total} queued again': 'أُعيدت إلى قائمة الانتظار: {total}',
   'No delivery of this period failed or was discarded.':
     'لم تفشل ولم تُتجاهل أي عملية تسليم في هذه الفترة.',
+  'No delivery failed or was discarded.': 'لم يفشل أي تسليم ولم يُستبعد.',
+  'Failed or discarded, of all periods: {deliveries}':
+    'الفاشلة أو المستبعدة في كل الفترات: {deliveries}',
   'Recover deliveries': 'استعادة عمليات التسليم',
   'Sends failed and discarded deliveries of a period again, at most 30 days back. Pending ones are tried again in any case.':
     'تعيد إرسال عمليات التسليم الفاشلة والمتجاهَلة خلال فترة، حتى 30 يومًا مضت. أما المعلّقة فتُعاد محاولتها في كل الأحوال.',

@@ -1353,6 +1353,10 @@ export default {
   '{total} queued again': '{total} erneut eingereiht',
   'No delivery of this period failed or was discarded.':
     'In diesem Zeitraum ist keine Zustellung fehlgeschlagen oder verworfen worden.',
+  'No delivery failed or was discarded.':
+    'Keine Zustellung ist fehlgeschlagen oder verworfen worden.',
+  'Failed or discarded, of all periods: {deliveries}':
+    'Fehlgeschlagen oder verworfen, insgesamt: {deliveries}',
   'Recover deliveries': 'Zustellungen nachholen',
   'Sends failed and discarded deliveries of a period again, at most 30 days back. Pending ones are tried again in any case.':
     'Sendet fehlgeschlagene und verworfene Zustellungen eines Zeitraums erneut, höchstens 30 Tage zurück. Ausstehende werden ohnehin erneut versucht.',

@@ -290,6 +290,29 @@ function Head({
 /** A day less than the API allows, because the dialog stays open for a time. */
 const RECOVER_MS = 29 * 86_400_000
 
+/** Pages of one delivery: behind this one, the oldest is not looked up. */
+const OLDEST_PAGE_MAX = 10_000
+
+/** The number of failed and discarded deliveries, and when the oldest was made; null if it is not known. */
+async function lostOf(id: string, signal: AbortSignal) {
+  const found = await Promise.all(
+    (['failed', 'discarded'] as const).map(async (status) => {
+      const list = (page: number) =>
+        api.webhooks.deliveries(id, { status, page, limit: 1 }, { signal })
+      const { pagination, deliveries } = await list(1)
+      const n = pagination.total
+      if (n <= 1) return { n, oldest: deliveries[0] }
+      return { n, oldest: n > OLDEST_PAGE_MAX ? undefined : (await list(n)).deliveries[0] }
+    }),
+  )
+  const isKnown = found.every(({ n, oldest }) => n === 0 || oldest)
+  const times = found.flatMap(({ oldest }) => (oldest ? [Date.parse(oldest.created_at)] : []))
+  return {
+    n: found.reduce((sum, { n }) => sum + n, 0),
+    oldest_ms: isKnown && times.length > 0 ? Math.min(...times) : null,
+  }
+}
+
 function Recover({
   webhook: { id },
   onDone,
@@ -300,7 +323,10 @@ function Recover({
   onClose(): void
 }) {
   // The last success says nothing about what is missing: after a repair, a test or the next event succeeds.
-  const [since, setSince] = useState(() => inputTime(Date.now() - RECOVER_MS))
+  const lost = useLoad((signal) => lostOf(id, signal), [id])
+  const [earliest_ms] = useState(() => Date.now() - RECOVER_MS)
+  const [typed, setSince] = useState<string>()
+  const since = typed ?? inputTime(Math.max(lost.data?.oldest_ms ?? earliest_ms, earliest_ms))
   const [until, setUntil] = useState('')
   async function recover() {
     const until_at = (until ? instantOf(until) : new Date()).toISOString()
@@ -313,7 +339,7 @@ function Recover({
     }
     if (total > 0)
       toast(t('{total} queued again', { total: count(total, 'delivery', 'deliveries') }))
-    else toast(t('No delivery of this period failed or was discarded.'), 'bad')
+    else toast(t('No delivery of this period failed or was discarded.'), 'plain')
     onDone()
   }
   return (
@@ -329,6 +355,14 @@ function Recover({
             {t(
               'Sends failed and discarded deliveries of a period again, at most 30 days back. Pending ones are tried again in any case.',
             )}
+          </p>
+          <p role="status">
+            {lost.data &&
+              (lost.data.n > 0
+                ? t('Failed or discarded, of all periods: {deliveries}', {
+                    deliveries: count(lost.data.n, 'delivery', 'deliveries'),
+                  })
+                : t('No delivery failed or was discarded.'))}
           </p>
           <TextInput
             label={t('From')}
