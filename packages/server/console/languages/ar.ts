@@ -1633,6 +1633,10 @@ export default {
   'Page, action, person, or id of a message, a bulk or a contact':
     'صفحة أو إجراء أو شخص أو معرّف رسالة أو إرسال جماعي أو جهة اتصال',
   'Page, action, person or id': 'صفحة أو إجراء أو شخص أو معرّف',
+  'Page, action, person, workspace or id': 'صفحة أو إجراء أو شخص أو مساحة عمل أو معرّف',
+  'Page, action, person, workspace, or id of a message, a bulk or a contact':
+    'صفحة أو إجراء أو شخص أو مساحة عمل أو معرّف رسالة أو إرسال جماعي أو جهة اتصال',
+  'Page, action or workspace': 'صفحة أو إجراء أو مساحة عمل',
   'Searching…': 'جارٍ البحث…',
   '{n} results': {
     zero: 'لا نتائج',

@@ -1499,6 +1499,10 @@ export default {
   'Page, action, person, or id of a message, a bulk or a contact':
     'Seite, Aktion, Person oder ID einer Nachricht, eines Massenversands oder eines Kontakts',
   'Page, action, person or id': 'Seite, Aktion, Person oder ID',
+  'Page, action, person, workspace or id': 'Seite, Aktion, Person, Workspace oder ID',
+  'Page, action, person, workspace, or id of a message, a bulk or a contact':
+    'Seite, Aktion, Person, Workspace oder ID einer Nachricht, eines Massenversands oder eines Kontakts',
+  'Page, action or workspace': 'Seite, Aktion oder Workspace',
   'Searching…': 'Suche läuft…',
   '{n} results': { one: '{n} Treffer', other: '{n} Treffer' },
   'Go to a page, a person, a message or an action':

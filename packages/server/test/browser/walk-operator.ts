@@ -96,7 +96,7 @@ export async function walkOperator(browser: Browser, { isShort = false } = {}): 
 }
 
 async function pause(page: Page): Promise<void> {
-  await page.getByRole('link', { name: 'Providers' }).click()
+  await page.getByRole('link', { name: 'Providers', exact: true }).click()
   await page.getByText('does not answer').waitFor()
   const button = page.getByRole('button', { name: 'Pause', exact: true })
   const box = await button.boundingBox()

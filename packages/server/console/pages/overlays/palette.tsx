@@ -7,6 +7,7 @@ import { facts } from '../../shell/facts.ts'
 import { count } from '../../shell/format.ts'
 import { askLater } from '../../shell/load.ts'
 import { overlay } from '../../shell/overlay.ts'
+import { ownApi } from '../../shell/own-api.ts'
 import type { PageEntry } from '../../shell/page.ts'
 import { go } from '../../shell/router.ts'
 import { chooseMode, may, mode, session } from '../../shell/session.ts'
@@ -82,6 +83,8 @@ function matches(text: string, search: string): boolean {
   return searched.every((one) => words.some((word) => word.startsWith(one)))
 }
 
+const maySearch = () => may('read') || may('operate')
+
 /** What an id names: a message, a bulk or a contact. */
 async function named(id: string, signal: AbortSignal): Promise<Entry[]> {
   const found = await Promise.allSettled([
@@ -109,16 +112,51 @@ async function searched(search: string, signal: AbortSignal): Promise<Entry[]> {
   })
 }
 
-/** Pages, actions, people, and what an id names, found by typing (⌘K). */
+const WORKSPACES_MAX = 8
+
+/** The workspaces of the service that an operator may mean, by name, e-mail address or id. */
+async function workspaces(search: string, signal: AbortSignal): Promise<Entry[]> {
+  const { workspaces: found } = await ownApi.get<{ workspaces: { id: string; name: string }[] }>(
+    '/operator/workspaces',
+    { search },
+    signal,
+  )
+  return found
+    .slice(0, WORKSPACES_MAX)
+    .map(({ id, name }) => to(`/operator/workspaces/${id}`, name, t('Workspace')))
+}
+
+/** The label and the placeholder of the input: what is found depends on who types. */
+function hints(): readonly [label: string, short: string] {
+  if (!may('operate')) {
+    return [
+      t('Page, action, person, or id of a message, a bulk or a contact'),
+      t('Page, action, person or id'),
+    ]
+  }
+  if (!may('read')) return [t('Page, action or workspace'), t('Page, action or workspace')]
+  return [
+    t('Page, action, person, workspace, or id of a message, a bulk or a contact'),
+    t('Page, action, person, workspace or id'),
+  ]
+}
+
+/** Pages, actions, people, for operators workspaces, and what an id names, found by typing (⌘K). */
 export function Palette({ onClose }: { onClose(): void }) {
   const [text, setText] = useState('')
   const [found, setFound] = useState<{ search: string; entries: Entry[] }>()
   const search = text.trim().slice(0, TEXT_MAX)
   useEffect(() => {
-    if (search.length < 2 || !may('read')) return setFound(undefined)
+    if (search.length < 2 || !maySearch()) return setFound(undefined)
     return askLater(
       TYPING_MS,
-      (signal) => searched(search, signal),
+      async (signal) => {
+        const all = await Promise.all([
+          may('read') ? searched(search, signal) : [],
+          may('operate') ? workspaces(search, signal) : [],
+        ])
+        return all.flat()
+      },
       (entries) => setFound({ search, entries }),
       () => setFound({ search, entries: [] }),
     )
@@ -144,7 +182,8 @@ export function Palette({ onClose }: { onClose(): void }) {
     },
     isAlwaysOpen: true,
   })
-  const isSearching = search.length > 1 && found?.search !== search && may('read')
+  const isSearching = search.length > 1 && found?.search !== search && maySearch()
+  const [label, short] = hints()
   return (
     <Dialog title={t('Go to')} onClose={onClose}>
       <div class="palette">
@@ -154,8 +193,8 @@ export function Palette({ onClose }: { onClose(): void }) {
           autofocus
           type="text"
           dir="auto"
-          aria-label={t('Page, action, person, or id of a message, a bulk or a contact')}
-          placeholder={t('Page, action, person or id')}
+          aria-label={label}
+          placeholder={short}
           value={text}
           onInput={({ currentTarget }) => setText(currentTarget.value)}
         />
