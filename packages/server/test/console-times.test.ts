@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { exactTime } from '../console/shell/format.ts'
+import { duration, exactTime } from '../console/shell/format.ts'
 import { inputTime, instantOf, timeZone, workspaceZone } from '../console/shell/time-zone.ts'
 
 afterEach(() => vi.unstubAllGlobals())
@@ -8,6 +8,20 @@ afterEach(() => vi.unstubAllGlobals())
 function choose(choice: string): void {
   vi.stubGlobal('localStorage', { getItem: (name: string) => name === 'svc.time-zone' && choice })
 }
+
+describe('a distance', () => {
+  it.each([
+    [48, '48 ms'],
+    [1_200, '1.2 s'],
+    [59 * 60_000, '59 min'],
+    [59.6 * 60_000, '1 h'],
+    [532 * 60_000, '8 h 52 min'],
+    [51 * 3_600_000, '2 d 3 h'],
+    [48 * 3_600_000, '2 d'],
+  ])('of %s ms is %s', (ms, text) => {
+    expect(duration(ms)).toBe(text)
+  })
+})
 
 describe('the times of the console', () => {
   it('are those of the browser without a choice, also if it has no storage', () => {

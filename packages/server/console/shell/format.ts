@@ -104,11 +104,15 @@ export function preciseTime(at: string | Date): string {
   return `${EXACT(time)}, ${time.getMilliseconds()} ms`
 }
 
-/** A distance in milliseconds: `48 ms`, `1.2 s`, `3 min`. */
+/** A distance in milliseconds: `48 ms`, `1.2 s`, `3 min`, `8 h 52 min`, `2 d 3 h`. */
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`
-  if (ms < 60_000) return `${tenths(ms / 1000)} s`
-  return `${Math.round(ms / 60_000)} min`
+  if (ms < MINUTE_S * 1000) return `${tenths(ms / 1000)} s`
+  const minutes = Math.round(ms / 1000 / MINUTE_S)
+  if (minutes < 60) return `${minutes} min`
+  const hours = Math.floor(minutes / 60)
+  if (hours < 24) return `${hours} h${minutes % 60 > 0 ? ` ${minutes % 60} min` : ''}`
+  return `${Math.floor(hours / 24)} d${hours % 24 > 0 ? ` ${hours % 24} h` : ''}`
 }
 
 /** A price in minor units of its currency: `10.00 USD`, `1,000 JPY`. */

@@ -1,7 +1,9 @@
 import type { MessagesTimelineData } from '@svc/client'
 import { useState } from 'preact/hooks'
 import { Loaded, Money, StatusBadge } from '../../parts/index.ts'
+import { api } from '../../shell/api.ts'
 import { clockTime, count, credits, duration, exactTime, preciseTime } from '../../shell/format.ts'
+import { useLoad } from '../../shell/load.ts'
 import { hrefOf } from '../../shell/router.ts'
 import { rich, t } from '../../shell/text.ts'
 import { wordOf } from '../../shell/words.ts'
@@ -12,6 +14,8 @@ type Entry = MessagesTimelineData['timeline'][number]
 
 /** The history of a message. Each entry has its distance to the one before; the exact time is in its title. */
 export function Timeline({ entries }: { entries: readonly Entry[] }) {
+  const hasWebhooks = entries.some(({ kind }) => kind === 'webhook')
+  const names = useLoad((signal) => (hasWebhooks ? webhookNames(signal) : NO_NAMES), [hasWebhooks])
   return (
     <ol class="timeline">
       {entries.map((entry, i) => (
@@ -19,7 +23,7 @@ export function Timeline({ entries }: { entries: readonly Entry[] }) {
           <time dateTime={entry.at} title={preciseTime(entry.at)}>
             {gapOf(entry, entries[i - 1])}
           </time>
-          <div>{textOf(entry)}</div>
+          <div>{textOf(entry, names.data)}</div>
         </li>
       ))}
     </ol>
@@ -31,7 +35,18 @@ function gapOf({ at }: Entry, before: Entry | undefined): string {
   return `+${duration(Math.max(0, Date.parse(at) - Date.parse(before.at)))}`
 }
 
-function textOf(entry: Entry) {
+const NO_NAMES = Promise.resolve(new Map<string, string>())
+
+/** The webhooks that are named: a workspace rarely has more. */
+const NAMED_MAX = 100
+
+/** The descriptions of webhooks, or their addresses without one, by their id. */
+async function webhookNames(signal: AbortSignal): Promise<Map<string, string>> {
+  const { webhooks } = await api.webhooks.list({ limit: NAMED_MAX }, { signal })
+  return new Map(webhooks.map(({ id, url, description }) => [id, description || url]))
+}
+
+function textOf(entry: Entry, names?: ReadonlyMap<string, string>) {
   switch (entry.kind) {
     case 'status':
       return (
@@ -70,7 +85,9 @@ function textOf(entry: Entry) {
     case 'webhook':
       return (
         <>
-          <a href={hrefOf(`/webhooks/${entry.webhook_id}/${entry.delivery_id}`)}>{t('Webhook')}</a>{' '}
+          <a href={hrefOf(`/webhooks/${entry.webhook_id}/${entry.delivery_id}`)}>
+            <bdi>{names?.get(entry.webhook_id) ?? t('Webhook')}</bdi>
+          </a>{' '}
           {entry.event} <StatusBadge status={entry.status} />{' '}
           <small>
             {[answerText(entry), entry.attempt_count > 1 && count(entry.attempt_count, 'attempt')]
