@@ -622,6 +622,7 @@ export default {
   'Among the newest {reasons_examined} failed or canceled messages of each channel.':
     'من بين أحدث {reasons_examined} من الرسائل الفاشلة أو الملغاة في كل قناة.',
   'Last 30 days': 'آخر 30 يومًا',
+  'Last 30 days, before refunds': 'آخر 30 يومًا، قبل رد الأرصدة',
   'Last 48 hours': 'آخر 48 ساعة',
   Period: 'الفترة',
   '{number} canceled': 'ملغاة: {number}',

@@ -565,6 +565,7 @@ export default {
   'Among the newest {reasons_examined} failed or canceled messages of each channel.':
     'Unter den neuesten {reasons_examined} fehlgeschlagenen oder abgebrochenen Nachrichten jedes Kanals.',
   'Last 30 days': 'Letzte 30 Tage',
+  'Last 30 days, before refunds': 'Letzte 30 Tage, vor Erstattungen',
   'Last 48 hours': 'Letzte 48 Stunden',
   Period: 'Zeitraum',
   '{number} canceled': '{number} abgebrochen',

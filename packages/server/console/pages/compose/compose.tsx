@@ -15,7 +15,7 @@ import { facts } from '../../shell/facts.ts'
 import { useLoad } from '../../shell/load.ts'
 import { go, query } from '../../shell/router.ts'
 import { mode } from '../../shell/session.ts'
-import { t } from '../../shell/text.ts'
+import { rich, t } from '../../shell/text.ts'
 import type { Channel } from '../messages/channels.ts'
 import { Stopped } from '../messages/stopped.tsx'
 import { bound, ChannelTabs, ContentFields, MoreFields } from './content-fields.tsx'
@@ -134,8 +134,11 @@ function Recipient({
   const addressOf = ({ phone, email }: FoundPerson) => (isMail ? email : phone)
   const take = (person: FoundPerson) => {
     const before = value.slice(0, start)
+    setChosen(person)
     onInput(before + (before && ' ') + (addressOf(person) ?? ''))
   }
+  const [chosen, setChosen] = useState<FoundPerson>()
+  const isChosen = chosen !== undefined && typed.trim() === addressOf(chosen)
   const people = usePeople(typed, take, addressOf)
   const element = useRef<HTMLInputElement>(null)
   useEffect(() => element.current?.focus(), [])
@@ -144,6 +147,9 @@ function Recipient({
       label={t('Recipient')}
       hint={
         <>
+          {isChosen && chosen.name && (
+            <strong class="line">{rich('To {bdi}', { bdi: <bdi>{chosen.name}</bdi> })}</strong>
+          )}
           {isMail
             ? t('The name of a contact, or one address or several, separated by commas.')
             : t(

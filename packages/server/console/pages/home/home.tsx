@@ -120,7 +120,7 @@ function Home({ mayOpen }: PageProps) {
                 )}
               </Figure>
               <Credits name={t('Spent')} of={spent} to="/credits/why">
-                <small>{t('Last 30 days')}</small>
+                <small>{t('Last 30 days, before refunds')}</small>
               </Credits>
               <Credits name={t('Balance')} of={balance} to="/credits" />
             </section>

@@ -20,6 +20,7 @@ import {
 import { api, fieldError } from '../../shell/api.ts'
 import { useLiveReload } from '../../shell/live.ts'
 import { useLoad } from '../../shell/load.ts'
+import { ownApi } from '../../shell/own-api.ts'
 import { hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 import { rich, t } from '../../shell/text.ts'
@@ -65,6 +66,7 @@ export function MessageDrawer({
     onChange()
   }
   const message = load.data?.message
+  const contact = useLoad((signal) => contactOf(id, signal), [id])
   const isOpen = message ? isInDoubt(message.status, load.data?.timeline ?? []) : false
   return (
     <Drawer
@@ -72,7 +74,7 @@ export function MessageDrawer({
         message
           ? t('{channel} to {recipient}', {
               channel: channelName(message.channel),
-              recipient: message.recipient,
+              recipient: contact.data?.name ?? message.recipient,
             })
           : t('Message')
       }
@@ -91,7 +93,7 @@ export function MessageDrawer({
               </p>
             )}
             {message.status === 'queued' && <Stopped channel={message.channel} isQueued />}
-            <MessageFacts message={message} />
+            <MessageFacts message={message} contact={contact.data ?? null} />
             <section>
               <h3>{t('Content')}</h3>
               <Content {...message} />
@@ -107,9 +109,25 @@ export function MessageDrawer({
   )
 }
 
+interface NamedContact {
+  id: string
+  name: string | null
+}
+
+/** The contact that has the recipient's address; null for none. */
+async function contactOf(id: string, signal: AbortSignal): Promise<NamedContact | null> {
+  const query = { search: id, limit: '1' }
+  const { messages } = await ownApi.get<{ messages: { contact: NamedContact | null }[] }>(
+    '/messages',
+    query,
+    signal,
+  )
+  return messages[0]?.contact ?? null
+}
+
 const timeOf = (at: string | null) => at && <Time at={at} exact />
 
-function MessageFacts({ message }: { message: Message }) {
+function MessageFacts({ message, contact }: { message: Message; contact: NamedContact | null }) {
   const { recipients, metadata, bulk_id, segments, error_code, error_message } = message
   const text = error_message ?? error_code
   const isCanceled = statusOf(message) === 'canceled'
@@ -135,6 +153,9 @@ function MessageFacts({ message }: { message: Message }) {
               </a>
             )}
           </span>
+        ),
+        [t('Contact')]: contact && (
+          <a href={hrefOf(`/people/${contact.id}`)}>{message.recipient}</a>
         ),
         [t('Id')]: <Copy value={message.id} />,
         [t('Sender')]: message.sender,
