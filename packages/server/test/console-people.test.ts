@@ -59,6 +59,14 @@ describe.each(['sqlite', 'postgres'])('people on %s', (engine) => {
     return body.data
   }
 
+  it('have tags, which only roles that may read see', async () => {
+    const person = await world.signup()
+    await world.contact(person, { phone: PHONE, tags: ['wholesale', 'retail'] })
+    expect(await get('/tags', { person })).toEqual({ tags: ['retail', 'wholesale'] })
+    expect(await get('/tags')).toEqual({ tags: ['vip'] })
+    expect((await request('/tags', { role: 'billing' })).status).toBe(403)
+  })
+
   async function post(path: string, payload: object, { person = owner, headers = {} } = {}) {
     const answer = await world.app.inject({
       method: 'POST',

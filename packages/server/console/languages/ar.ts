@@ -381,6 +381,7 @@ export default {
   'Country of numbers without a country code': 'بلد الأرقام التي ليس لها رمز بلد',
   'Two letters, such as DE.': 'حرفان، مثل DE.',
   'From contacts': 'من جهات الاتصال',
+  'All contacts with the tag {tag}': 'كل جهات الاتصال ذات الوسم {tag}',
   'Faulty recipients': 'المستلمون غير الصالحين',
   'Leave them out': 'استبعادهم',
   'Send nothing if one is faulty': 'عدم إرسال أي شيء إذا كان أحدهم غير صالح',

@@ -342,6 +342,7 @@ export default {
   'Country of numbers without a country code': 'Land für Nummern ohne Landesvorwahl',
   'Two letters, such as DE.': 'Zwei Buchstaben, zum Beispiel DE.',
   'From contacts': 'Aus Kontakten',
+  'All contacts with the tag {tag}': 'Alle Kontakte mit dem Tag {tag}',
   'Faulty recipients': 'Fehlerhafte Empfänger',
   'Leave them out': 'Auslassen',
   'Send nothing if one is faulty': 'Nichts senden, wenn einer fehlerhaft ist',

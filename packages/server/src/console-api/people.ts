@@ -48,6 +48,12 @@ export const peopleEndpoints = {
     data: z.object({ people: z.array(z.object({ id, name, phone, email, tags })) }),
     summary: 'Find contacts by the beginnings of words',
   }),
+  tags: endpoint({
+    ...reading,
+    path: '/api/tags',
+    data: z.object({ tags: z.array(z.string()) }),
+    summary: 'List the first 100 tags that contacts have, in their order',
+  }),
   get: endpoint({
     ...reading,
     ...onePerson,
@@ -72,9 +78,19 @@ export const peopleEndpoints = {
   }),
 } as const
 
+/** The tags that pages offer: more do not belong into a list of buttons. */
+const TAGS_MAX = 100
+
 /** The handlers of people. */
-export function peopleHandlers({ people }: DecodedCore): Handlers<typeof peopleEndpoints> {
+export function peopleHandlers({
+  people,
+  contacts,
+}: DecodedCore): Handlers<typeof peopleEndpoints> {
   return {
+    async tags({ workspace_id }) {
+      const { tags } = await contacts.tags(workspace_id, { limit: TAGS_MAX })
+      return { tags: tags.map(({ tag }) => tag) }
+    },
     find: ({ workspace_id, query }) => people.find(workspace_id, query),
     get: ({ workspace_id, params }) => people.get(workspace_id, params.id),
     history: ({ viewer, params, query }) => people.history(viewer, params.id, query),

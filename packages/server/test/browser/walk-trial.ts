@@ -179,6 +179,18 @@ const AS_MEMBER: readonly Task[] = [
     },
   ],
   [
+    'bulk to an offered tag',
+    async ({ main, goTo, page, button, click, field, confirm, dialog, see }) => {
+      await goTo('New bulk')
+      await page.keyboard.press('Enter')
+      await click(main.getByRole('button', { name: 'All contacts with the tag vip' }))
+      await field('Text', 'Hello again')
+      await button(/^Send to 1\d recipients/)
+      await confirm(/^Send$/)
+      await see('Messages of this bulk', dialog)
+    },
+  ],
+  [
     'stop a bulk',
     async ({ main, link, click, confirm, see }) => {
       await link('Bulks')

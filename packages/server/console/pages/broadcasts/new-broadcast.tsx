@@ -23,6 +23,7 @@ import { t } from '../../shell/text.ts'
 import { inputTime, instantOf, timeZone } from '../../shell/time-zone.ts'
 import { missingFor } from '../bulks/recipients.ts'
 import { keyFor, used } from '../compose/idempotency.ts'
+import { useKnownTags } from '../contacts/known-tags.ts'
 import { type Channel, channelName, SENT_CHANNELS } from '../messages/channels.ts'
 import { Stopped } from '../messages/stopped.tsx'
 import { type Draft, draftOf, EMPTY, requestOf, tagsIn, textOfTags } from './draft.ts'
@@ -390,15 +391,11 @@ function beginWords({ begin, at }: Draft): string {
   return `${start} ${t('Each message is paid when its turn comes.')}`
 }
 
-/** Tags with commas between them. Those of the newest contacts are offered. */
+/** Tags with commas between them. Those that contacts have are offered. */
 function Tags(props: Parameters<typeof TextInput>[0]) {
-  const load = useLoad((signal) => api.contacts.list({ limit: 100 }, { signal }), [])
-  const known = new Set(load.data?.contacts.flatMap(({ tags }) => tags))
+  const known = useKnownTags()
   const chosen = tagsIn(props.value)
-  const offered = [...known]
-    .filter((tag) => !chosen.includes(tag))
-    .sort()
-    .slice(0, OFFERED)
+  const offered = known.filter((tag) => !chosen.includes(tag)).slice(0, OFFERED)
   return (
     <div>
       <TextInput {...props} placeholder={t('vip, newsletter')} />

@@ -30,6 +30,7 @@ import { ChannelTabs, ContentFields, MoreFields } from '../compose/content-field
 import { type Draft, draftFrom, EMPTY, isComplete, sharedOf } from '../compose/draft.ts'
 import { EstimateCard, useEstimate } from '../compose/estimate.tsx'
 import { keyFor, used } from '../compose/idempotency.ts'
+import { useKnownTags } from '../contacts/known-tags.ts'
 import { Stopped } from '../messages/stopped.tsx'
 import { BulkPreview } from './preview.tsx'
 import { missingFor, textOf } from './recipients.ts'
@@ -125,9 +126,14 @@ function BulkForm({ start }: { start: Form }) {
   const found = useRecipients({ text, file, country }, channel)
   const { recipients, lines, missing, table, faults: unread } = found.read
   useEffect(() => setError(undefined), [draft, text, file, country, validation])
+  const known = useKnownTags()
   const fill = async () => {
     setText(await contactsText(filter))
     setFile(null)
+  }
+  const fillTag = (tag: string) => {
+    setFilter({ tag })
+    contactsText({ tag }).then((filled) => setText((typed) => typed || filled), setError)
   }
   useEffect(() => {
     // The link of the contacts' page. What the person typed meanwhile stays.
@@ -195,6 +201,12 @@ function BulkForm({ start }: { start: Form }) {
       <div class="columns">
         <div class="stack">
           <div class="card form">
+            <div class="actions">
+              <Button icon="contacts" onClick={() => setChoosing(true)}>
+                {t('From contacts')}
+              </Button>
+              {!file && text === '' && <OfferedTags tags={known} onChoose={fillTag} />}
+            </div>
             {file ? (
               <Field label={t('Recipients')} error={errorOf('recipients')}>
                 {(control) => (
@@ -238,11 +250,6 @@ function BulkForm({ start }: { start: Form }) {
                 onInput={(code) => setCountry(code.trim().slice(0, 2).toUpperCase())}
               />
             )}
-            <div class="actions">
-              <Button icon="contacts" onClick={() => setChoosing(true)}>
-                {t('From contacts')}
-              </Button>
-            </div>
             <Select
               label={t('Faulty recipients')}
               value={validation}
@@ -369,14 +376,41 @@ function BulkForm({ start }: { start: Form }) {
               />
               <TextInput
                 label={t('Tag')}
+                list="known-tags"
                 value={filter.tag ?? ''}
                 onInput={(tag) => setFilter({ ...filter, tag })}
               />
+              <datalist id="known-tags">
+                {known.map((tag) => (
+                  <option key={tag} value={tag} />
+                ))}
+              </datalist>
             </>
           )}
         </FormDialog>
       )}
     </>
+  )
+}
+
+const TAGS_OFFERED = 12
+
+/** Buttons that take the contacts with a tag as recipients. */
+function OfferedTags({ tags, onChoose }: { tags: readonly string[]; onChoose(tag: string): void }) {
+  return (
+    <span class="tags offered">
+      {tags.slice(0, TAGS_OFFERED).map((tag) => (
+        <button
+          key={tag}
+          type="button"
+          class="badge"
+          aria-label={t('All contacts with the tag {tag}', { tag })}
+          onClick={() => onChoose(tag)}
+        >
+          + {tag}
+        </button>
+      ))}
+    </span>
   )
 }
 
