@@ -793,6 +793,16 @@ describe.each(['sqlite', 'postgres'] as const)('operating on %s', (engine) => {
     const findings = async () => (await get('/overview')).findings
     const paused = expect.objectContaining({ ...ofWorkspace, code: 'codes_paused' })
     await expect.poll(findings, { timeout: 10_000 }).toContainEqual(paused)
+    const { token } = owner
+    const url = 'https://hooks.example.com/in?token=secret'
+    const { id } = await opened.webhook(owner, { url })
+    await opened.call('PUT', `/api/v1/webhooks/${id}`, { token, json: { is_active: false } })
+    const webhooks = async () => (await get('/overview')).troubled_webhooks
+    const disabled = { ...ofWorkspace, id, host: 'hooks.example.com', status: 'disabled' }
+    await expect
+      .poll(webhooks, { timeout: 10_000 })
+      .toContainEqual(expect.objectContaining(disabled))
+    expect(JSON.stringify(await webhooks())).not.toContain('secret')
   })
 
   it('counts the messages of a bulk as its member, canceled and rejected ones apart', async () => {

@@ -866,6 +866,7 @@ export default {
   'available in {workspaces}, {held} held; {frozen} frozen':
     'متاح ({workspaces})، محجوز: {held}؛ مجمّد: {frozen}',
   'Newest failures': 'أحدث حالات الفشل',
+  'Failing and disabled webhooks': 'خطافات الويب المتعثرة والمعطّلة',
   Failures: 'حالات الفشل',
   Checks: 'الفحوص',
   'As svc doctor: disk, database, ledger, secrets, providers, webhooks, domains, backups.':

@@ -788,6 +788,7 @@ export default {
   'available in {workspaces}, {held} held; {frozen} frozen':
     'verfügbar in {workspaces}, {held} reserviert; {frozen} eingefroren',
   'Newest failures': 'Neueste Fehlschläge',
+  'Failing and disabled webhooks': 'Webhooks mit Fehlern und deaktivierte Webhooks',
   Failures: 'Fehlschläge',
   Checks: 'Prüfungen',
   'As svc doctor: disk, database, ledger, secrets, providers, webhooks, domains, backups.':

@@ -71,6 +71,7 @@ const TONES: Record<string, Tone> = {
   pending: 'busy',
   processing: 'busy',
   disabled: 'warn',
+  failing: 'bad',
   expired: 'warn',
 }
 

@@ -12,6 +12,7 @@ import {
   Loaded,
   Money,
   PageHead,
+  StatusBadge,
   Table,
   Time,
 } from '../../parts/index.ts'
@@ -88,6 +89,17 @@ function Overview() {
               <ProviderTable providers={more.providers} />
             </section>
             <Checks />
+            {more.troubled_webhooks.length > 0 && (
+              <section class="card">
+                <h2>{t('Failing and disabled webhooks')}</h2>
+                <Table
+                  label={t('Failing and disabled webhooks')}
+                  columns={WEBHOOKS}
+                  rows={more.troubled_webhooks}
+                  keyOf={({ id }) => id}
+                />
+              </section>
+            )}
             {more.failures.length > 0 && (
               <section class="card">
                 <h2>{t('Newest failures')}</h2>
@@ -149,6 +161,18 @@ function Figure({
 
 const rate = (n: number | undefined) =>
   n === undefined ? '–' : `${n < 10 ? tenths(n) : number(Math.round(n))}/s`
+
+const WEBHOOKS: readonly Column<OperatorOverview['troubled_webhooks'][number]>[] = [
+  { name: t('Webhook'), kind: 'main', value: ({ host }) => host },
+  { name: t('Workspace'), value: (one) => <WorkspaceLink {...one} /> },
+  { name: t('State'), value: ({ status }) => <StatusBadge status={status} /> },
+  {
+    name: t('Failures in a row'),
+    kind: 'number',
+    value: ({ consecutive_failures }) => number(consecutive_failures),
+  },
+  { name: t('Last failure'), value: ({ last_failure_at }) => since(last_failure_at) },
+]
 
 const FAILURES: readonly Column<OperatorOverview['failures'][number]>[] = [
   { name: t('Recipient'), kind: 'main', value: ({ recipient }) => recipient },

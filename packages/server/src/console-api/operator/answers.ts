@@ -97,6 +97,19 @@ export const overview = z.object({
     held: z.number(),
   }),
   webhooks: z.object({ active: z.number(), failing: z.number(), disabled: z.number() }),
+  /** The failing and the disabled webhooks with the latest failures. */
+  troubled_webhooks: z.array(
+    z.object({
+      id: z.string(),
+      workspace_id: z.string(),
+      workspace_name: z.string().nullable(),
+      /** Without path and query, which may have a secret. */
+      host: z.string(),
+      status: z.enum(['active', 'failing', 'disabled']),
+      consecutive_failures: z.number(),
+      last_failure_at: timestamp.nullable(),
+    }),
+  ),
   pause: pause.nullable(),
   failures: z.array(
     z.object({

@@ -53,8 +53,8 @@ export function createReadings(core: DecodedCore, elapsed: () => number): Readin
       const { credits } = found.overview
       const total = (series: keyof Rates) => history.total(series, null)
       const findings = findingsOf(found, history)
-      const { failures } = found.troubles
-      const nameOf = await namesOf(core, [...findings, ...failures])
+      const { failures, webhooks } = found.troubles
+      const nameOf = await namesOf(core, [...findings, ...failures, ...webhooks])
       return {
         ...found.overview,
         findings: findings.map(nameOf),
@@ -67,6 +67,9 @@ export function createReadings(core: DecodedCore, elapsed: () => number): Readin
         },
         providers: providersOf(found),
         credits: { ...credits, balance: creditsOf(credits.balance), held: creditsOf(credits.held) },
+        troubled_webhooks: webhooks
+          .map(nameOf)
+          .map(({ url, ...webhook }) => ({ ...webhook, host: new URL(url).host })),
         failures: failures.map(nameOf).map((failure) => ({
           ...failure,
           at: failure.failed_at ?? failure.created_at,
