@@ -165,6 +165,12 @@ describe('the search of messages', () => {
     expect(await found({ search: 'Amani Juma' })).toEqual(['failed'])
     expect(await found({ search: 'juma ama' })).toEqual(['failed'])
     expect(await found({ search: 'Amani', channel: 'email' })).toEqual([])
+    const both = { name: 'Zuri', phone: '+15005550099', email: email.to }
+    await data('POST', '/v1/contacts', { json: both, person: stranger })
+    await send({ ...email, content: { subject: 'Hi', text: 'x' } }, { person: stranger })
+    // A number is not a name: it finds no e-mails of the same contact.
+    expect(await found({ search: '+15005550099' }, { person: stranger })).toEqual([])
+    expect(await found({ search: 'Zuri' }, { person: stranger })).toHaveLength(1)
     expect(await found({ search: 'Neema Juma' })).toEqual([])
     expect(await found({ search: 'Amani' }, { person: stranger })).toEqual([])
   })

@@ -11,7 +11,7 @@ import type { MailRecipient } from '../contract/resources/mail-recipients.ts'
 import type { Message, MessageExport, MessageSearch } from '../contract/resources/messages.ts'
 import type { StoredRecipient } from '../rows/messages.ts'
 import type { MessageRow } from '../rows/rows.ts'
-import { wordsOf } from '../rules/contact-words.ts'
+import { hasWords, wordsOf } from '../rules/contact-words.ts'
 import { idFloor, type Runtime } from '../runtime/runtime.ts'
 import { withoutCode } from '../secrets/codes.ts'
 import type { Storage } from '../storage/ports/storage.ts'
@@ -65,8 +65,8 @@ type Parts = { storage: Pick<Storage, 'read'>; runtime: Pick<Runtime, 'now'> }
 /**
  * A page of the messages that a filter selects, with the contacts of the recipients. With a text, an error, a key, a sender or
  * a tag at most `LIMITS.messages_examined` messages are read, of those with the error, so a page may have fewer messages than
- * `limit` although more follow. A text that is the id of a message finds this message only. A text whose words begin words of a
- * contact, such as its name, also finds the messages to this contact, of at most 20 contacts.
+ * `limit` although more follow. A text that is the id of a message finds this message only. A text whose words begin words of the
+ * name of a contact also finds the messages to this contact, of at most 20 contacts.
  */
 export async function searchMessages(
   parts: Parts,
@@ -175,7 +175,7 @@ async function addressesOfContact(
   return historyAddresses(row)
 }
 
-/** The addresses of the contacts in which each word of the text begins a word. */
+/** The addresses of the contacts in whose name each word of the text begins a word. */
 async function addressesOfName(
   read: Pick<Reads, 'contacts'>,
   workspaceId: string,
@@ -183,7 +183,9 @@ async function addressesOfName(
 ): Promise<string[]> {
   const words = wordsOf(fold(search)).slice(0, LIMITS.person_search_words)
   const rows = await read.contacts.withWords(workspaceId, words, NAMED_MAX)
-  return [...new Set(rows.flatMap(historyAddresses))]
+  // The words of a contact are also those of its addresses, which the text finds in the messages themselves.
+  const named = rows.filter(({ name }) => name !== null && hasWords(fold(name), words))
+  return [...new Set(named.flatMap(historyAddresses))]
 }
 
 /** The messages of a page of an export: with contents of 32 KB, a page has 6 MB. */
