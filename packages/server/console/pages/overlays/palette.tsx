@@ -22,7 +22,8 @@ interface Entry {
 }
 
 const TYPING_MS = 150
-const TEXT_MAX = 255
+/** The shortest maximum of the searches: that of workspaces. */
+const TEXT_MAX = 254
 const SHOWN_MAX = 12
 const ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
 
