@@ -15,7 +15,7 @@ import {
   Table,
   Time,
 } from '../../parts/index.ts'
-import { number } from '../../shell/format.ts'
+import { countryName, number } from '../../shell/format.ts'
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { randomHex } from '../../shell/random.ts'
@@ -47,6 +47,21 @@ export function OneWorkspace({ id, onChange }: { id: string; onChange(): void })
       onChange()
       return result
     }
+  const resumeOf = ({ country: code }: PausedCountry): Parameters<typeof act>[0] => {
+    const country = countryName(code)
+    return {
+      title: t('Send codes to {country} again?', { country }),
+      action: t('Resume'),
+      text: t('Codes are sent whatever is approved. What was counted before is forgotten then.'),
+      fields: [['hours', t('Hours'), t('For how long, 1 to 720')]],
+      start: { hours: '24' },
+      run: change(
+        'allow-codes',
+        t('Codes to {country} are sent again', { country }),
+        ({ hours }) => ({ country: code, hours: Number(hours) }),
+      ),
+    }
+  }
   return (
     <Drawer
       title={load.data?.workspace.name ?? t('Workspace')}
@@ -153,7 +168,9 @@ export function OneWorkspace({ id, onChange }: { id: string; onChange(): void })
                 </Button>
               )}
             </div>
-            <PausedCountries paused={paused_countries} workspaceId={id} onChange={load.reload} />
+            <PausedCountries paused={paused_countries}>
+              {(one) => <Button onClick={() => act(resumeOf(one))}>{t('Resume')}</Button>}
+            </PausedCountries>
             {bulks.length > 0 && <Bulks of={bulks} />}
             <AuditList entries={audit} />
             <div class="actions">

@@ -1,10 +1,8 @@
+import type { ComponentChildren } from 'preact'
 import type { PausedCountry } from '../../../src/console-api/operator/answers.ts'
-import { Button, Icon, Time } from '../../parts/index.ts'
+import { Icon, Time } from '../../parts/index.ts'
 import { countryName, number } from '../../shell/format.ts'
-import { chosenWorkspace, may, session } from '../../shell/session.ts'
 import { rich, t } from '../../shell/text.ts'
-import { useAct } from '../operator/acts.tsx'
-import { send } from '../operator/polled.ts'
 
 /** A sentence about a country to which no codes are sent. */
 function PauseText({ country, paused_at, ends_at, sent, approved }: PausedCountry) {
@@ -24,52 +22,28 @@ function PauseText({ country, paused_at, ends_at, sent, approved }: PausedCountr
   )
 }
 
-/** The countries to which a workspace sends no codes; nothing without one. Only an operator can end a pause. */
+/** The countries to which a workspace sends no codes; nothing without one. `children`: what follows the sentence about each. */
 export function PausedCountries({
   paused,
-  workspaceId = chosenWorkspace.value ?? session.value?.workspace_id,
-  onChange,
+  children,
 }: {
   paused: readonly PausedCountry[]
-  workspaceId?: string | undefined
-  onChange(): void
+  children(one: PausedCountry): ComponentChildren
 }) {
-  const { act, dialog } = useAct()
   const active = paused.filter(({ is_active }) => is_active)
   if (active.length === 0) return null
-  const resume = ({ country }: PausedCountry) =>
-    act({
-      title: t('Send codes to {country} again?', { country: countryName(country) }),
-      action: t('Resume'),
-      text: t('Codes are sent whatever is approved. What was counted before is forgotten then.'),
-      fields: [['hours', t('Hours'), t('For how long, 1 to 720')]],
-      start: { hours: '24' },
-      async run({ hours, reason }) {
-        const body = { country, hours: Number(hours), reason }
-        await send(`/workspaces/${workspaceId}/allow-codes`, body)
-        onChange()
-        return t('Codes to {country} are sent again', { country: countryName(country) })
-      },
-    })
   return (
-    <>
-      <section class="card findings" aria-label={t('Paused countries')}>
-        <ul>
-          {active.map((one) => (
-            <li key={one.country}>
-              <Icon name="warning" />
-              <div>
-                <p>
-                  <PauseText {...one} />{' '}
-                  {!may('operate') && t('If people wait for these codes, ask the operator.')}
-                </p>
-                {may('operate') && <Button onClick={() => resume(one)}>{t('Resume')}</Button>}
-              </div>
-            </li>
-          ))}
-        </ul>
-      </section>
-      {dialog}
-    </>
+    <section class="card findings" aria-label={t('Paused countries')}>
+      <ul>
+        {active.map((one) => (
+          <li key={one.country}>
+            <Icon name="warning" />
+            <div>
+              <PauseText {...one} /> {children(one)}
+            </div>
+          </li>
+        ))}
+      </ul>
+    </section>
   )
 }

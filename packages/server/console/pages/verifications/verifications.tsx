@@ -21,8 +21,8 @@ import { countryName, number } from '../../shell/format.ts'
 import { useLiveReload } from '../../shell/live.ts'
 import { useLoad } from '../../shell/load.ts'
 import type { PageProps } from '../../shell/page.ts'
-import { filtersOf, go, query, root, setQuery } from '../../shell/router.ts'
-import { mode } from '../../shell/session.ts'
+import { filtersOf, go, hrefOf, query, root, setQuery } from '../../shell/router.ts'
+import { chosenWorkspace, may, mode, session } from '../../shell/session.ts'
 import { rich, t } from '../../shell/text.ts'
 import { inputTime, instantOf } from '../../shell/time-zone.ts'
 import { CHANNELS, channelName } from '../messages/channels.ts'
@@ -112,7 +112,13 @@ function Verifications({ params: { id } }: PageProps) {
           />
         )}
       </PageHead>
-      {stats.data && <PausedCountries paused={stats.data.paused} onChange={stats.reload} />}
+      {stats.data && (
+        <PausedCountries paused={stats.data.paused}>
+          {() =>
+            may('operate') ? <ToResume /> : t('If people wait for these codes, ask the operator.')
+          }
+        </PausedCountries>
+      )}
       {isUnused ? (
         <Unused />
       ) : (
@@ -293,6 +299,16 @@ function Countries({ of }: { of: Funnel['countries'] }) {
         </Button>
       )}
     </section>
+  )
+}
+
+/** Only an operator can end the pause of a country, on the page of the workspace for operators. */
+function ToResume() {
+  const workspaceId = chosenWorkspace.value ?? session.value?.workspace_id
+  return (
+    <a href={hrefOf(`/operator/workspaces/${workspaceId}`)}>
+      {t('“Resume” in {name}', { name: t('Workspaces') })}
+    </a>
   )
 }
 
