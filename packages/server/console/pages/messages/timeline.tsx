@@ -7,7 +7,7 @@ import { useLoad } from '../../shell/load.ts'
 import { hrefOf } from '../../shell/router.ts'
 import { rich, t } from '../../shell/text.ts'
 import { wordOf } from '../../shell/words.ts'
-import { answerText, Requests, useDelivery } from '../webhooks/delivery.tsx'
+import { answerText } from '../webhooks/answer.ts'
 import { statusOf } from './schedule.ts'
 
 type Entry = MessagesTimelineData['timeline'][number]
@@ -137,10 +137,20 @@ function DeliveryDetails({
 }
 
 function Shown({ webhookId, id }: { webhookId: string; id: string }) {
-  const load = useDelivery(webhookId, id)
+  const load = useLoad(
+    async (signal) => {
+      // Few people open the requests of a delivery, so the first script does not have them.
+      const [{ Requests }, { delivery }] = await Promise.all([
+        import('../member.ts'),
+        api.webhooks.delivery(webhookId, id, { signal }),
+      ])
+      return { Requests, delivery }
+    },
+    [id],
+  )
   return (
     <Loaded of={load}>
-      {({ delivery }) => (
+      {({ Requests, delivery }) => (
         <div class="stack">
           <Requests delivery={delivery} />
         </div>

@@ -17,30 +17,13 @@ import { ownApi } from '../../shell/own-api.ts'
 import { hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 import { rich, t } from '../../shell/text.ts'
-import { wordOf } from '../../shell/words.ts'
+import { answerText } from './answer.ts'
 import { usePendingReload } from './pending.ts'
 
 interface SentRequest {
   number: number
   headers: { name: string; value: string | null }[]
   body: string
-}
-
-type Answer = Pick<Delivery, 'response_status' | 'error'>
-
-const FAILURES: Record<string, string> = {
-  connect: t('no connection'),
-  dns: t('unknown host'),
-  tls: t('TLS failed'),
-  timeout: t('no answer in time'),
-  reset: t('connection ended'),
-  blocked_target: t('address not allowed'),
-  test_limit: t('the limit of test deliveries is reached'),
-}
-
-/** The answer of the receiver, or the reason why there is none. */
-export function answerText({ response_status: status, error }: Answer): string {
-  return status === null ? (FAILURES[error ?? ''] ?? wordOf(error ?? '')) : `${status}`
 }
 
 /** When a delivery is attempted next, and why not now. */
@@ -71,7 +54,7 @@ export function DeliveryDrawer({
   onChange(): void
   onClose(): void
 }) {
-  const load = useDelivery(webhookId, id)
+  const load = useLoad((signal) => api.webhooks.delivery(webhookId, id, { signal }), [id])
   usePendingReload(load.data, load.data && [load.data.delivery], load.reload)
   async function replay() {
     await api.webhooks.retry(webhookId, id)
@@ -114,11 +97,6 @@ export function DeliveryDrawer({
       </Loaded>
     </Drawer>
   )
-}
-
-/** Loads a delivery with its attempts. */
-export function useDelivery(webhookId: string, id: string) {
-  return useLoad((signal) => api.webhooks.delivery(webhookId, id, { signal }), [id])
 }
 
 /** The attempts of a delivery with their answers, newest first, the headers of each, and the body. */

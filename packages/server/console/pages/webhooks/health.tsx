@@ -5,7 +5,7 @@ import { duration, exactTime, number, utcDay } from '../../shell/format.ts'
 import { type Load, useLoad } from '../../shell/load.ts'
 import { query, setQuery } from '../../shell/router.ts'
 import { LOCALE, t } from '../../shell/text.ts'
-import { answerText } from './delivery.tsx'
+import { answerText } from './answer.ts'
 
 const PERIODS = [
   ['24h', t('Last 24 hours')],
