@@ -1465,7 +1465,6 @@ export default {
   '{total} queued again': 'أُعيدت إلى قائمة الانتظار: {total}',
   'No delivery of this period failed or was discarded.':
     'لم تفشل ولم تُتجاهل أي عملية تسليم في هذه الفترة.',
-  'No delivery failed or was discarded.': 'لم يفشل أي تسليم ولم يُستبعد.',
   'Failed or discarded, of all periods: {deliveries}':
     'الفاشلة أو المستبعدة في كل الفترات: {deliveries}',
   'Recover deliveries': 'استعادة عمليات التسليم',
@@ -1633,13 +1632,8 @@ export default {
   'Search messages for {search}': 'البحث في الرسائل عن {search}',
   'Pages, actions and people': 'الصفحات والإجراءات والأشخاص',
   'Go to': 'الانتقال إلى',
-  'Page, action, person, or id of a message, a bulk or a contact':
-    'صفحة أو إجراء أو شخص أو معرّف رسالة أو إرسال جماعي أو جهة اتصال',
   'Page, action, person or id': 'صفحة أو إجراء أو شخص أو معرّف',
-  'Page, action, person, workspace or id': 'صفحة أو إجراء أو شخص أو مساحة عمل أو معرّف',
-  'Page, action, person, workspace, or id of a message, a bulk or a contact':
-    'صفحة أو إجراء أو شخص أو مساحة عمل أو معرّف رسالة أو إرسال جماعي أو جهة اتصال',
-  'Page, action or workspace': 'صفحة أو إجراء أو مساحة عمل',
+  'Page, action, workspace, person or id': 'صفحة أو إجراء أو مساحة عمل أو شخص أو معرّف',
   'Searching…': 'جارٍ البحث…',
   '{n} results': {
     zero: 'لا نتائج',

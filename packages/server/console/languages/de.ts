@@ -1356,8 +1356,6 @@ export default {
   '{total} queued again': '{total} erneut eingereiht',
   'No delivery of this period failed or was discarded.':
     'In diesem Zeitraum ist keine Zustellung fehlgeschlagen oder verworfen worden.',
-  'No delivery failed or was discarded.':
-    'Keine Zustellung ist fehlgeschlagen oder verworfen worden.',
   'Failed or discarded, of all periods: {deliveries}':
     'Fehlgeschlagen oder verworfen, insgesamt: {deliveries}',
   'Recover deliveries': 'Zustellungen nachholen',
@@ -1499,13 +1497,8 @@ export default {
   'Search messages for {search}': 'Nachrichten durchsuchen nach {search}',
   'Pages, actions and people': 'Seiten, Aktionen und Personen',
   'Go to': 'Gehe zu',
-  'Page, action, person, or id of a message, a bulk or a contact':
-    'Seite, Aktion, Person oder ID einer Nachricht, eines Massenversands oder eines Kontakts',
   'Page, action, person or id': 'Seite, Aktion, Person oder ID',
-  'Page, action, person, workspace or id': 'Seite, Aktion, Person, Workspace oder ID',
-  'Page, action, person, workspace, or id of a message, a bulk or a contact':
-    'Seite, Aktion, Person, Workspace oder ID einer Nachricht, eines Massenversands oder eines Kontakts',
-  'Page, action or workspace': 'Seite, Aktion oder Workspace',
+  'Page, action, workspace, person or id': 'Seite, Aktion, Workspace, Person oder ID',
   'Searching…': 'Suche läuft…',
   '{n} results': { one: '{n} Treffer', other: '{n} Treffer' },
   'Go to a page, a person, a message or an action':

@@ -82,15 +82,7 @@ export function TextInput({
   type = 'text',
   autofocus,
   ...more
-}: Control & {
-  type?: InputType
-  inputMode?: string
-  min?: string
-  max?: string
-  step?: string
-  /** The id of a `datalist` with suggestions. */
-  list?: string
-}) {
+}: Control & { type?: InputType; inputMode?: string; min?: string; max?: string; step?: string }) {
   const element = useRef<HTMLInputElement>(null)
   useEffect(() => {
     if (autofocus) element.current?.focus()

@@ -376,15 +376,9 @@ function BulkForm({ start }: { start: Form }) {
               />
               <TextInput
                 label={t('Tag')}
-                list="known-tags"
                 value={filter.tag ?? ''}
                 onInput={(tag) => setFilter({ ...filter, tag })}
               />
-              <datalist id="known-tags">
-                {known.map((tag) => (
-                  <option key={tag} value={tag} />
-                ))}
-              </datalist>
             </>
           )}
         </FormDialog>

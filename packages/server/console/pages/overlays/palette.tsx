@@ -127,21 +127,6 @@ async function workspaces(search: string, signal: AbortSignal): Promise<Entry[]>
     .map(({ id, name }) => to(`/operator/workspaces/${id}`, name, t('Workspace')))
 }
 
-/** The label and the placeholder of the input: what is found depends on who types. */
-function hints(): readonly [label: string, short: string] {
-  if (!may('operate')) {
-    return [
-      t('Page, action, person, or id of a message, a bulk or a contact'),
-      t('Page, action, person or id'),
-    ]
-  }
-  if (!may('read')) return [t('Page, action or workspace'), t('Page, action or workspace')]
-  return [
-    t('Page, action, person, workspace, or id of a message, a bulk or a contact'),
-    t('Page, action, person, workspace or id'),
-  ]
-}
-
 /** Pages, actions, people, for operators workspaces, and what an id names, found by typing (⌘K). */
 export function Palette({ onClose }: { onClose(): void }) {
   const [text, setText] = useState('')
@@ -184,7 +169,9 @@ export function Palette({ onClose }: { onClose(): void }) {
     isAlwaysOpen: true,
   })
   const isSearching = search.length > 1 && found?.search !== search && maySearch()
-  const [label, short] = hints()
+  const label = may('operate')
+    ? t('Page, action, workspace, person or id')
+    : t('Page, action, person or id')
   return (
     <Dialog title={t('Go to')} onClose={onClose}>
       <div class="palette">
@@ -195,7 +182,7 @@ export function Palette({ onClose }: { onClose(): void }) {
           type="text"
           dir="auto"
           aria-label={label}
-          placeholder={short}
+          placeholder={label}
           value={text}
           onInput={({ currentTarget }) => setText(currentTarget.value)}
         />

@@ -28,7 +28,8 @@ import { may } from '../../shell/session.ts'
 import { rich, t } from '../../shell/text.ts'
 import { inputTime, instantOf } from '../../shell/time-zone.ts'
 import { wordOf } from '../../shell/words.ts'
-import { answerText, DeliveryDrawer, NextAttempt } from './delivery.tsx'
+import { answerText } from './answer.ts'
+import { DeliveryDrawer, NextAttempt } from './delivery.tsx'
 import { Health, useHealth } from './health.tsx'
 import { usePendingReload } from './pending.ts'
 import { WebhookForm } from './webhook-form.tsx'
@@ -358,11 +359,9 @@ function Recover({
           </p>
           <p role="status">
             {lost.data &&
-              (lost.data.n > 0
-                ? t('Failed or discarded, of all periods: {deliveries}', {
-                    deliveries: count(lost.data.n, 'delivery', 'deliveries'),
-                  })
-                : t('No delivery failed or was discarded.'))}
+              t('Failed or discarded, of all periods: {deliveries}', {
+                deliveries: count(lost.data.n, 'delivery', 'deliveries'),
+              })}
           </p>
           <TextInput
             label={t('From')}
