@@ -786,6 +786,8 @@ describe.each(['sqlite', 'postgres'] as const)('operating on %s', (engine) => {
     const failed = expect.objectContaining({ ...ofWorkspace, bulk_id, bulk_name: 'May sale' })
     await expect.poll(failures, { timeout: 10_000 }).toContainEqual(failed)
     const { key } = await opened.key(owner)
+    // Messages that a provider refuses do not count.
+    await opened.core.dispatch.stop({ reason: 'No provider' })
     for (let n = 0; n <= 50; n++) {
       const to = `+2557${String(n).padStart(8, '0')}`
       await opened.call('POST', '/api/v1/verifications', { key, json: { to, channel: 'sms' } })
@@ -793,6 +795,8 @@ describe.each(['sqlite', 'postgres'] as const)('operating on %s', (engine) => {
     const findings = async () => (await get('/overview')).findings
     const paused = expect.objectContaining({ ...ofWorkspace, code: 'codes_paused' })
     await expect.poll(findings, { timeout: 10_000 }).toContainEqual(paused)
+    await opened.core.dispatch.resume(null)
+    await opened.dispatcher.idle()
     const { token } = owner
     const url = 'https://hooks.example.com/in?token=secret'
     const { id } = await opened.webhook(owner, { url })

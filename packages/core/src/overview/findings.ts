@@ -104,7 +104,7 @@ function unansweredBy(provider: string, { providers }: Troubles): Unanswered {
  */
 export function isSilent(
   { oldest_call_at, unknown }: Pick<ProviderQueue, 'oldest_call_at' | 'unknown'>,
-  unanswered: Unanswered,
+  unanswered: RecentOutcomes['unanswered'],
   now: Date,
 ): boolean {
   const hangs_ms = oldest_call_at ? now.getTime() - oldest_call_at.getTime() : 0
