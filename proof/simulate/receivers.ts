@@ -67,26 +67,34 @@ const TWIML = [
   'no XML',
 ] as const
 
+/** A delivery, and its webhook if the owner got its id. */
+interface Possible {
+  id: string
+  hook: Hook | null
+}
+
 /** The deliveries of an event to the webhooks of a receiver in the form of Resend. */
-function deliveriesOf(receiver: number, event_id: string): { id: string; hook: Hook }[] {
+function deliveriesOf(receiver: number, event_id: string): Possible[] {
   const { model, database } = outside
-  const find = database().prepare('select id from deliveries where event_id = ? and webhook_id = ?')
-  return model.hooks
-    .filter((hook) => hook.receiver === receiver && hook.form === 'resend')
-    .flatMap((hook) => {
-      const id = find.pluck().get(event_id, hook.id) as string | undefined
-      return id === undefined ? [] : [{ id, hook }]
-    })
+  const rows = database()
+    .prepare(
+      `select d.id, d.webhook_id from deliveries d join webhooks w on w.workspace_id = d.workspace_id and w.id = d.webhook_id
+       where d.event_id = ? and w.format = 'resend'`,
+    )
+    .all(event_id) as { id: string; webhook_id: string }[]
+  return rows
+    .map(({ id, webhook_id }) => ({
+      id,
+      hook: model.hooks.find((one) => one.id === webhook_id) ?? null,
+    }))
+    .filter(({ hook }) => hook === null || hook.receiver === receiver)
 }
 
 /**
  * The form of Resend has the same signature under other names, and does not name its delivery: of those that are possible, it is the one to the webhook whose
  * secret made the signature.
  */
-function withoutSvix(
-  post: Post,
-  possible: readonly { id: string; hook: Hook }[],
-): Record<string, string> {
+function withoutSvix(post: Post, possible: readonly Possible[]): Record<string, string> {
   const id = post.headers['svix-id'] ?? ''
   const headers = {
     'x-svc-event': 'as Resend',
@@ -95,10 +103,12 @@ function withoutSvix(
     'webhook-signature': post.headers['svix-signature'] ?? '',
   }
   const signed = { ...post, headers }
-  const isBy = ({ hook }: { hook: Hook }) =>
-    [...hook.secrets].some((secret) => isSignedBy(hook, secret, signed))
+  const isBy = ({ hook }: Possible) =>
+    hook !== null && [...hook.secrets].some((secret) => isSignedBy(hook, secret, signed))
   const found =
-    possible.find(isBy) ?? possible.find(({ hook }) => hook.hasUnknownSecret) ?? possible[0]
+    possible.find(isBy) ??
+    possible.find(({ hook }) => hook === null || hook.hasUnknownSecret) ??
+    possible[0]
   return { ...headers, 'x-svc-delivery': found?.id ?? `${id} ${post.receiver}` }
 }
 

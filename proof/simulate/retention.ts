@@ -54,7 +54,9 @@ const ERASED: Record<string, string> = {
 
 /** A conversation: a person who may answer. A message that was sent to the person keeps it for five days at least. */
 const CONVERSATIONS = `select json_array(workspace_id, channel, address) as key from conversations`
+// Test messages and those of the sandbox without a sender cannot be answered.
 const NEEDED = `select count(*) as count from messages where json_array(workspace_id, channel, recipient) = ? and accepted = 1
+  and livemode = 1 and provider <> 'sandbox'
   and created_at > ?`
 
 /** What retention never changes. */
