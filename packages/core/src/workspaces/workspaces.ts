@@ -262,7 +262,7 @@ export function createWorkspaces({
       return Promise.all((await storage.read.workspaces.search(text, page)).map(withAccount))
     },
     async names(ids) {
-      const rows = await storage.read.workspaces.names(ids)
+      const rows = await storage.read.workspaces.namesOf(ids)
       return new Map(rows.map(({ id, name }) => [id, name]))
     },
     async byEmail(email) {

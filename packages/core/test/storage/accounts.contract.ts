@@ -26,7 +26,7 @@ export function accountsContract(open: OpenStorage): void {
     expect(await storage.read.workspaces.byId(full.id)).toEqual(full)
     expect(await storage.read.workspaces.byId(bare.id)).toEqual(bare)
     expect(await storage.read.workspaces.byId('missing')).toBeNull()
-    const names = await storage.read.workspaces.names([bare.id, 'missing', bare.id])
+    const names = await storage.read.workspaces.namesOf([bare.id, 'missing', bare.id])
     expect(names).toEqual([{ id: bare.id, name: bare.name }])
   })
 

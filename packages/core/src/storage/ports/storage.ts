@@ -19,7 +19,7 @@ export const READ_PLACES = {
     quietHours: 'near',
     marketingTexts: 'near',
     byEmail: 'near',
-    names: 'replica',
+    namesOf: 'replica',
     list: 'primary',
     search: 'replica',
   },

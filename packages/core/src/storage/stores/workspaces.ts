@@ -65,7 +65,7 @@ export function workspaceStore(
         return row ?? null
       },
       /** The names of the workspaces with these ids that exist, in any order, for the operator. */
-      async names(ids: readonly string[]): Promise<Pick<WorkspaceRow, 'id' | 'name'>[]> {
+      async namesOf(ids: readonly string[]): Promise<Pick<WorkspaceRow, 'id' | 'name'>[]> {
         if (ids.length === 0) return []
         const { id, name } = t
         return db
