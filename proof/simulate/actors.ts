@@ -2,6 +2,7 @@ import type { Stage } from './client.ts'
 import { elapsedMs } from './clock.ts'
 import { burst, endCode, guess, sendCodeAgain, startCode } from './codes.ts'
 import { changeDomain } from './domains.ts'
+import { redatePending } from './invariants/deliveries.ts'
 import {
   changeContact,
   createBroadcast,
@@ -187,6 +188,7 @@ export function perform(stage: Stage, step: Step): void {
       model.isClockSet = true
       model.clock_set_ms = elapsedMs()
       for (const one of model.carried.values()) one.not_before_ms = null
+      redatePending({ world, model, database: stage.database() })
       world.setClock(step.by_ms)
       break
     case 'sleep':

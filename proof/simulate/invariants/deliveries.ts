@@ -13,6 +13,16 @@ const RETRY_JITTER = 0.1
 /** A delivery in flight while the clock is set is recorded within this time. */
 const RECORDED_MS = 60_000
 
+/** The waits of what was queued before the clock is set count anew once the service sees it, also if it is down until then. */
+export function redatePending({ model, database }: Stage): void {
+  const rows = database
+    .prepare("select id, attempt_count from deliveries where status = 'pending'")
+    .all() as { id: string; attempt_count: number }[]
+  for (const { id, attempt_count } of rows) {
+    model.redated.add(`${id} ${attempt_count}`).add(`${id} ${attempt_count + 1}`)
+  }
+}
+
 export function checkRetries({ world, model, database }: Stage): void {
   const isJustSet = elapsedMs() - model.clock_set_ms < RECORDED_MS
   const rows = database

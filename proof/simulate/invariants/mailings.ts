@@ -80,12 +80,19 @@ export function checkOptOuts(
       "select workspace_id, channel, address from suppressions where reason in ('opt_out', 'complaint')",
     )
     .all() as Record<'workspace_id' | 'channel' | 'address', string>[]
+  const known = database
+    .prepare(
+      "select address from conversations where workspace_id = ? and channel = 'whatsapp' and other_number = ?",
+    )
+    .pluck()
   for (const { workspace_id, channel, address } of suppressed) {
     const place = model.places.findIndex(({ id }) => id === workspace_id)
     // WhatsApp knows some people by another number too (`providers.ts`).
     const isOther = channel === 'whatsapp' && address.startsWith('+1416')
-    const number = isOther ? `+1415${Number(address.slice(5)) - 2_000_000}` : address
-    if (model.optOuts.has(`${place} ${channel} ${number}`)) continue
+    const numbers = isOther
+      ? [`+1415${Number(address.slice(5)) - 2_000_000}`, ...known.all(workspace_id, address)]
+      : [address]
+    if (numbers.some((number) => model.optOuts.has(`${place} ${channel} ${number}`))) continue
     world.violate('only a person who opted out is suppressed', `${channel} of ${place}: ${address}`)
   }
   // The times of rows are those of the wall.
