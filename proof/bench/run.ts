@@ -22,6 +22,7 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   'idle-latency': async () => (await import('./idle-latency.ts')).run,
   backlog: async () => (await import('./backlog.ts')).run,
   broadcast: async () => (await import('./broadcast.ts')).run,
+  'postgres-broadcast': async () => (await import('./broadcast.ts')).runPostgres,
   'broadcast-waiting': async () => (await import('./broadcast-waiting.ts')).run,
   removal: async () => (await import('./removal.ts')).run,
   'postgres-removal': async () => (await import('./removal.ts')).runPostgres,

@@ -159,6 +159,10 @@ const LINES: Record<string, Columns[]> = {
     ['p99 of sends beside a broadcast : none', /^broadcast, p99 of sends/, 'times', 1.5, 1.2],
     ['growth of memory in a broadcast', 'broadcast, growth of memory', 'MB', 300, 150],
   ],
+  'postgres-broadcast': [
+    ['the same, PostgreSQL', /^PostgreSQL, broadcast, p99 of sends/, 'times', 1.5, 1.2],
+    ['growth of memory, PostgreSQL', 'PostgreSQL, broadcast, growth of memory', 'MB', 300, 150],
+  ],
   'postgres-replica': [
     [
       'a read by replica : at the primary',
