@@ -28,7 +28,10 @@ export interface AudiencePart {
   no_address: number
 }
 
-/** The contacts of one query: some milliseconds, and a few hundred kilobytes. */
+/**
+ * The contacts of one query: some milliseconds, and a few hundred kilobytes. The first query has no more than the part needs, because
+ * mostly all of them belong to the audience; further ones have at least `PAGE_MIN`.
+ */
 const PAGE_MAX = 500
 const PAGE_MIN = 100
 
@@ -39,7 +42,10 @@ export function filterOf({ tags = [], exclude_tags = [] }: Audience): AudienceFi
   return { tags, exclude_tags }
 }
 
-/** The next contacts after `after`, with at most `size` that can get a message. */
+/**
+ * The next contacts after `after`: at most `size` that can get a message, and at least half as many unless few of the contacts that it
+ * reads can.
+ */
 export async function nextPart(
   { contacts, suppressions }: Pick<Reads, 'contacts' | 'suppressions'>,
   { workspace_id, channel, audience, until }: AudienceOf,
@@ -53,8 +59,8 @@ export async function nextPart(
     suppressed: 0,
     no_address: 0,
   }
-  const limit = Math.min(PAGE_MAX, Math.max(PAGE_MIN, size))
-  for (let scanned = 0; scanned < READ_MAX && part.contacts.length < size; scanned += limit) {
+  let limit = Math.min(PAGE_MAX, size)
+  for (let scanned = 0; scanned < READ_MAX && part.contacts.length * 2 < size; ) {
     const page = { after: part.cursor, until, limit }
     const rows = await contacts.audience(workspace_id, filterOf(audience), page)
     const addresses = rows.flatMap((row) => keyOf(row, channel) ?? [])
@@ -76,6 +82,8 @@ export async function nextPart(
       part.is_last = true
       return part
     }
+    scanned += limit
+    limit = Math.min(PAGE_MAX, Math.max(PAGE_MIN, size))
   }
   return part
 }

@@ -200,19 +200,21 @@ export function createBroadcastStepper(
     return begun !== null
   }
 
+  const isTooMuch = (waiting: number) => waiting > stepMax() * WAITING_PART
+
   async function isBehind({ workspace_id, last_bulk_id }: BroadcastRow): Promise<boolean> {
     if (last_bulk_id === null) return false
     const now = runtime.now()
     if (now.getTime() - timeOfId(last_bulk_id).getTime() > WAIT_MS) return false
     const waiting = await read.broadcasts.waiting(workspace_id, last_bulk_id, now)
-    return waiting > stepMax() * WAITING_PART
+    return isTooMuch(waiting)
   }
 
   async function send(
     row: BroadcastRow,
     identity: KeyIdentity,
     mailing: Mailing,
-  ): Promise<boolean> {
+  ): Promise<boolean | 'behind'> {
     const { cursor } = row
     const rate = paceOf(row)
     const ofRate = rate === null ? STEP_MAX : Math.ceil(rate / RATE_STEPS_A_MINUTE)
@@ -234,6 +236,7 @@ export function createBroadcastStepper(
     const sender = await senders.of(identity.workspace_id, requestOf(mailing, []))
     const { contacts } = part
     const departures = await planDepartures(parts.quietHours, row, contacts, runtime.now())
+    let waiting = 0
     await watched(
       channel,
       () =>
@@ -251,14 +254,17 @@ export function createBroadcastStepper(
           said: UNSAID,
           broadcast: {
             id: row.id,
-            stepOf: (bulk, messages): BroadcastStep => ({
-              id: row.id,
-              cursor,
-              next: {
-                ...stepAfter(row, part, bulk, bulk.created_at),
+            stepOf(bulk, messages): BroadcastStep {
+              const { created_at: at } = bulk
+              waiting = messages.filter(
+                ({ scheduled_at }) => !scheduled_at || scheduled_at <= at,
+              ).length
+              const next = {
+                ...stepAfter(row, part, bulk, at),
                 departures: departures.withMessages(messages),
-              },
-            }),
+              }
+              return { id: row.id, cursor, next }
+            },
           },
           idempotency: { route: 'broadcasts', request: null, key: undefined },
         }),
@@ -268,7 +274,7 @@ export function createBroadcastStepper(
       }),
     )
     refused.delete(row.id)
-    return true
+    return isTooMuch(waiting) ? 'behind' : true
   }
 
   /** Cancels the queued messages of the next bulks. After the last one it begins again while messages are in flight. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { testRuntime } from '../../test/fixtures.ts'
-import { startWatch, type Watch } from './watch.ts'
+import { startStepWatch, startWatch, type Watch } from './watch.ts'
 
 const runtime = testRuntime('watch')
 const gate = { is_paused: false }
@@ -10,6 +10,12 @@ let done: number
 let between: () => unknown
 let is_more_soon: boolean
 let watch: Watch
+
+/** Lets time pass, and the work that begins in it. */
+async function pass(ms: number): Promise<void> {
+  vi.advanceTimersByTime(ms)
+  await new Promise(setImmediate)
+}
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'] })
@@ -49,8 +55,7 @@ it('looks once a second', async () => {
 
 it('looks again after 25 ms while its work has more to do soon', async () => {
   const doneAfter = async (ms: number) => {
-    vi.advanceTimersByTime(ms)
-    await new Promise(setImmediate)
+    await pass(ms)
     return done
   }
   is_more_soon = true
@@ -94,4 +99,56 @@ it('tries again after an error', async () => {
   between = () => {}
   await watch.look()
   expect([due, done]).toEqual([0, 4])
+})
+
+it('reads what is due once for each look while a row is behind', async () => {
+  const rows = [{ workspace_id: 'w', id: 'a' }]
+  const steps: (boolean | 'behind')[] = [true, 'behind', 'behind', false]
+  const limits: number[] = []
+  const stepping = startStepWatch({
+    name: 'rows',
+    storage: {},
+    runtime,
+    due: async (limit) => {
+      limits.push(limit)
+      return rows
+    },
+    step: async () => steps.shift() ?? false,
+    waits: 'a row waits',
+    failed: 'rows wait',
+  })
+  await stepping.look()
+  // Whether one is due, and the rows before each step.
+  expect(limits.splice(0)).toEqual([1, 1_000, 1_000])
+  await pass(25)
+  expect(limits.splice(0)).toEqual([1_000])
+  await pass(25)
+  expect(limits.splice(0)).toEqual([1_000])
+  expect(steps).toEqual([])
+  // The last one was not behind.
+  await pass(25)
+  expect(limits).toEqual([])
+  await stepping.look()
+  expect(limits).toEqual([1, 1_000])
+  await stepping.stop()
+})
+
+it('does the steps of more due rows than one query returns', async () => {
+  const rows = Array.from({ length: 2_500 }, (_, i) => ({ workspace_id: 'w', id: `${i}` }))
+  const stepping = startStepWatch({
+    name: 'rows',
+    storage: {},
+    runtime,
+    due: async (limit) => rows.slice(0, limit),
+    // A row whose step is done is not due any more.
+    step: async (row) => {
+      rows.splice(rows.indexOf(row), 1)
+      return false
+    },
+    waits: 'a row waits',
+    failed: 'rows wait',
+  })
+  await stepping.look()
+  expect(rows).toEqual([])
+  await stepping.stop()
 })

@@ -41,6 +41,8 @@ export function startWatch({
   let stopping = false
   let isLooking = false
   let last: Promise<void> = Promise.resolve()
+  /** Whether the last round left work for less than a second later. */
+  let isSoon = false
   let soon: NodeJS.Timeout | undefined
   const lookIfFree = () => {
     if (!isLooking) void look()
@@ -52,11 +54,13 @@ export function startWatch({
     if (isHeld()) return
     isLooking = true
     try {
-      if (!(await isDue())) return
+      const wasSoon = isSoon
+      isSoon = false
+      if (!wasSoon && !(await isDue())) return
       const round = () => work(isHeld)
-      const is_soon = await (storage.alone ? storage.alone(name, round) : round())
+      isSoon = (await (storage.alone ? storage.alone(name, round) : round())) === true
       clearTimeout(soon)
-      if (is_soon === true) soon = setTimeout(lookIfFree, SOON_MS).unref()
+      if (isSoon) soon = setTimeout(lookIfFree, SOON_MS).unref()
     } catch (error) {
       log.warn({ err: error }, failed)
     } finally {
@@ -113,8 +117,9 @@ export function startStepWatch<Row extends { workspace_id: string; id: string }>
         waiting.clear()
         began_ms = runtime.elapsed()
       }
-      const rows = (await due(ROUND_MAX)).filter(({ id }) => !waiting.has(id))
-      if (rows.length === 0) return isBehind
+      const found = await due(ROUND_MAX)
+      const rows = found.filter(({ id }) => !waiting.has(id))
+      let isLast = found.length < ROUND_MAX
       // One step of each in turn, so that a large row does not delay a small one.
       for (const row of rows) {
         if (isHeld()) return false
@@ -124,9 +129,11 @@ export function startStepWatch<Row extends { workspace_id: string; id: string }>
           runtime.log.warn({ err: error, workspace_id, id }, waits)
           return false
         })
-        if (result !== true) waiting.add(id)
+        if (result === true) isLast = false
+        else waiting.add(id)
         if (result === 'behind') isBehind = true
       }
+      if (isLast || rows.length === 0) return isBehind
     }
   }
 

@@ -259,6 +259,38 @@ export function broadcastsContract(open: OpenStorage): void {
     expect(await count()).toBe(225)
   })
 
+  it('waits after a step until its messages are sent, and asks for no more contacts than it needs', async () => {
+    const { workspaceId, identity } = await stage(150)
+    const { contacts, broadcasts } = bench.storage.read
+    const asked: unknown[] = []
+    const read = {
+      ...bench.storage.read,
+      contacts: {
+        ...contacts,
+        audience(...query: Parameters<typeof contacts.audience>) {
+          asked.push(query[2].limit)
+          return contacts.audience(...query)
+        },
+      },
+      broadcasts: {
+        ...broadcasts,
+        waiting(...query: Parameters<typeof broadcasts.waiting>) {
+          asked.push('waiting')
+          return broadcasts.waiting(...query)
+        },
+      },
+    }
+    const feature = featureOn({ ...bench.storage, read })
+    await make(feature.broadcasts, identity)
+    await bench.queued(await bench.workspace(1))
+    await feature.run()
+    expect((await sent(workspaceId)).length).toBe(25)
+    // It is known to be behind without a look at its messages.
+    expect(asked).toEqual([25])
+    await feature.run()
+    expect(asked).toEqual([25, 'waiting'])
+  })
+
   it('chooses contacts by tags and attributes, and fills in values in their order', async () => {
     const { workspaceId, identity } = await stage(12)
     const { broadcasts, run } = featureOn(bench.storage)
@@ -1135,8 +1167,8 @@ export function broadcastsContract(open: OpenStorage): void {
       if (!crash.has_crashed()) break
       crashes += 1
     }
-    // The start, four steps and the end, each with a crash before and after its commit.
-    expect(crashes).toBe(Math.ceil(12 / CRASH_STEP))
+    // The start, five steps and the end, each with a crash before and after its commit. A step with half of its messages is enough.
+    expect(crashes).toBe(Math.ceil(14 / CRASH_STEP))
   })
 
   it('sends each contact one message when several servers do its steps at once', async () => {
