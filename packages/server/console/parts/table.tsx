@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
 import { hrefOf } from '../shell/router.ts'
 import { t } from '../shell/text.ts'
 
@@ -29,8 +30,19 @@ export interface TableProps<Row> {
  * the arrow keys go from row to row. With `actions` a row has buttons at its end.
  */
 export function Table<Row>({ label, columns, rows, keyOf, to, actions, current }: TableProps<Row>) {
+  const box = useRef<HTMLDivElement>(null)
+  // A table that is wider than its place scrolls, so the keyboard must reach it. WCAG 2.1.1.
+  useEffect(() => {
+    const element = box.current as HTMLDivElement
+    const watch = new ResizeObserver(() => {
+      if (element.scrollWidth > element.clientWidth) element.tabIndex = 0
+      else element.removeAttribute('tabindex')
+    })
+    for (const one of [element, ...element.children]) watch.observe(one)
+    return () => watch.disconnect()
+  }, [])
   return (
-    <div class="table-box">
+    <div class="table-box" ref={box}>
       <table aria-label={label} class={to ? 'linked' : ''}>
         <thead>
           <tr>

@@ -38,7 +38,7 @@ export async function walkPerson(page: Page, { url, key }: Place): Promise<void>
   await page.getByRole('heading', { level: 1, name }).waitFor()
   for (const text of [phone, 'red']) await page.locator('dd', { hasText: text }).waitFor()
   const history = page.getByRole('table', { name: 'History' })
-  await history.locator('tr', { hasText: 'One-time code' }).waitFor()
+  await history.locator('tr', { hasText: 'One-time code' }).first().waitFor()
   await history.locator('tr', { hasText: 'Your order is ready' }).waitFor()
   const consent = page.getByRole('table', { name: 'Consent by channel' })
   await consent.locator('tr', { hasText: 'E-mail' }).getByText('none: opted out').waitFor()
@@ -48,7 +48,7 @@ export async function walkPerson(page: Page, { url, key }: Place): Promise<void>
   await expectAccessible(page)
   await page.getByRole('tab', { name: 'Codes' }).click()
   await history.locator('tr', { hasText: 'Your order is ready' }).waitFor({ state: 'detached' })
-  await history.locator('tr', { hasText: 'One-time code' }).waitFor()
+  await history.locator('tr', { hasText: 'One-time code' }).first().waitFor()
   await page.getByRole('link', { name: 'Send message' }).click()
 
   const recipient = page.getByRole('combobox', { name: 'Recipient' })
