@@ -3,13 +3,14 @@ import { join } from 'node:path'
 import { connectTo } from '../../packages/core/test/postgres-client.ts'
 import { hasPooler, type Pooler, startPooler } from '../../packages/core/test/postgres-pooler.ts'
 import {
+  ownerOf,
   type PostgresServer,
   startPostgres as startServer,
 } from '../../packages/core/test/postgres-server.ts'
 import type { Query } from './database.ts'
 import type { Stage } from './stage.ts'
 
-export { connectTo, hasPooler, type Pooler, startPooler }
+export { connectTo, hasPooler, ownerOf, type Pooler, startPooler }
 
 /** A temporary PostgreSQL server. */
 export interface Postgres extends PostgresServer {
