@@ -41,8 +41,8 @@ export interface LoginName {
 }
 
 /**
- * Decides which requests may enter. It runs before a body is read, so that a refusal reveals nothing of the schemas. A check that takes
- * longer than 9.5 s is refused with 429.
+ * Decides which requests may enter. It runs before a body is read, so that a refusal reveals nothing of the schemas. A request whose
+ * check takes longer than 9.5 s is refused with 429.
  */
 export interface Admission {
   /**
@@ -54,7 +54,7 @@ export interface Admission {
   /**
    * Checks the credential again if the body had not arrived at the first check: if the key or session ended while the
    * body arrived, the request is refused.
-   * @throws SvcError 401 or 403.
+   * @throws SvcError 401, 403 or 429.
    */
   confirm(endpoint: Endpoint, request: FastifyRequest, reply: FastifyReply): Awaitable<void>
   /** Admits a request for a page, which needs no credential. @throws SvcError 429. */
@@ -143,7 +143,7 @@ function isWrongCode(error: unknown): boolean {
   return details?.some(({ path }) => path === 'otp' || path === 'code') ?? false
 }
 
-/** A slow database can make the checks wait several times. With the limit of its work, a request is answered within 25 s. */
+/** A slow database can make the checks wait several times. With the limit of its work, a send is answered within 25 s of its last byte. */
 const CHECK_MAX_MS = 9_500
 
 export function createAdmission(

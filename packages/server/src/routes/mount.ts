@@ -92,8 +92,8 @@ interface Signed {
 const REPEATABLE_MAX_MS = 9_500
 
 /**
- * The time limit of the other requests for sends, codes and purchases. One step at PostgreSQL takes at most 5 s for its turn and 10 s for its
- * work, so that only work of several steps can reach this limit.
+ * The time limit of the other requests for sends and codes, which ask no other host before their effect. One step at PostgreSQL takes at most
+ * 5 s for its turn and 10 s for its work, so that only work of several steps can reach this limit.
  */
 const WORK_MAX_MS = 15_000
 
@@ -176,16 +176,17 @@ function responseText({ data: schema, write_data, enveloped }: Endpoint, data: u
 
 /**
  * The result of a handler. Sends, codes and purchases have a time limit, after which their work continues without an answer: with an
- * idempotency key the client can repeat the request; without one the outcome is unknown, as after any 500.
+ * idempotency key the client can repeat the request; without one the outcome is unknown, as after any 500. Work that asks other hosts,
+ * which may be slow although the service is well, has only the first limit.
  */
 function answerOf(
   call: Call<Endpoint>,
   handle: (call: Call<Endpoint>) => unknown,
   { id, log }: FastifyRequest,
-  { idempotent }: Endpoint,
+  { idempotent, asks_hosts }: Endpoint,
 ): unknown {
-  if (!idempotent) return handle(call)
   const isRepeatable = call.idempotency_key !== undefined
+  if (!idempotent || (asks_hosts && !isRepeatable)) return handle(call)
   const work = Promise.resolve(handle(call))
   return within(isRepeatable ? REPEATABLE_MAX_MS : WORK_MAX_MS, work, () => {
     // The client does not get a later failure, so the failure is logged.

@@ -52,6 +52,8 @@ export interface Endpoint {
   readonly takes_files?: boolean
   /** Whether the endpoint takes an `Idempotency-Key` header. */
   readonly idempotent?: boolean
+  /** Whether the work may ask other hosts before it has its effect, for a file or a checkout: without a key it has no time limit. */
+  readonly asks_hosts?: boolean
   /** Reads a plain body with the same result as the schema, in less time. Returns null for all other bodies. */
   readonly read_plain?: (body: unknown) => unknown
   /** Writes the data as JSON with the same result as the schema, in less time. */

@@ -105,6 +105,7 @@ export const billing = {
     rate: 'general',
     status: 201,
     idempotent: true,
+    asks_hosts: true,
     failures: ['insufficient_credits'],
     body: z.object({
       package_id: text(LIMITS.package_id_length).meta({ example: 'starter' }),

@@ -26,6 +26,7 @@ export const emailEndpoints = {
     method: 'POST',
     path: `${ROOT}/emails`,
     idempotent: true,
+    asks_hosts: true,
     body_limit: sendBodyBytes(),
     takes_files: true,
     body: z.unknown(),

@@ -44,6 +44,7 @@ const group = {
     path: `${ACCOUNT}/Messages.json`,
     status: 201,
     idempotent: true,
+    asks_hosts: true,
     body_limit: LIMITS.body_bytes,
   }),
   list: endpoint({
@@ -62,6 +63,7 @@ const group = {
     path: `${ACCOUNT}/Calls.json`,
     status: 201,
     idempotent: true,
+    asks_hosts: true,
   }),
   listCalls: endpoint({
     ...reading,
