@@ -40,6 +40,8 @@ const CANCELED_PASSED_MAX = 10_000
 
 /** The contacts of a searched name. Their addresses are compared with each examined message. */
 const NAMED_MAX = 20
+/** Contacts with these words in their name or addresses that are looked at for it. */
+const NAMES_EXAMINED = 200
 
 const HOUR_MS = 3_600_000
 
@@ -182,10 +184,10 @@ async function addressesOfName(
   search: string,
 ): Promise<string[]> {
   const words = wordsOf(fold(search)).slice(0, LIMITS.person_search_words)
-  const rows = await read.contacts.withWords(workspaceId, words, NAMED_MAX)
+  const rows = await read.contacts.withWords(workspaceId, words, NAMES_EXAMINED)
   // The words of a contact are also those of its addresses, which the text finds in the messages themselves.
   const named = rows.filter(({ name }) => name !== null && hasWords(fold(name), words))
-  return [...new Set(named.flatMap(historyAddresses))]
+  return [...new Set(named.slice(0, NAMED_MAX).flatMap(historyAddresses))]
 }
 
 /** The messages of a page of an export: with contents of 32 KB, a page has 6 MB. */

@@ -108,7 +108,11 @@ export function bulkStore(
         if (rows.length === 0) return []
         const ids = rows.map(({ id }) => id)
         const { bulk_id, status, scheduled_at } = messages
-        const first = sql<Date | null>`min(${scheduled_at})`.mapWith(scheduled_at)
+        // A message without a time is due at once.
+        const first =
+          sql<Date | null>`case when count(${scheduled_at}) = count(*) then min(${scheduled_at}) end`.mapWith(
+            scheduled_at,
+          )
         const open = await db
           .select({
             bulk_id: sql`${bulk_id}`,

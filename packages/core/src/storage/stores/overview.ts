@@ -7,6 +7,7 @@ import {
   inArray,
   isNotNull,
   isNull,
+  lt,
   lte,
   ne,
   type SQL,
@@ -19,6 +20,7 @@ import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { CountedStatus } from '../../rows/messages.ts'
 import { EMPTY_PART, type QueuePart } from '../../rows/operating.ts'
 import type { Tables } from '../../rows/tables.ts'
+import { HELD_UNTIL } from '../../rules/claim.ts'
 
 /** The length of a queue. A claimed row is due again when its lease ends. */
 export interface QueueState {
@@ -159,7 +161,12 @@ export function overviewStore(db: Db, tables: Tables) {
           later: countWhere(sql`${isFree} and not (${isDue})`),
         })
         .from(queue),
-      db.select({ due_at: queue.due_at }).from(queue).where(isFree).orderBy(queue.due_at).limit(1),
+      db
+        .select({ due_at: queue.due_at })
+        .from(queue)
+        .where(and(isFree, lt(queue.due_at, HELD_UNTIL)))
+        .orderBy(queue.due_at)
+        .limit(1),
     ])
     const { leased = 0, due = 0, later = 0 } = sums ?? {}
     return { leased, due, later, first_due_at: first?.due_at ?? null }

@@ -17,8 +17,9 @@ export function stateOf(
   if (queued > 0 && paused_at !== null) return 'paused'
   if (queued > 0) return status === 'queued' && isLater(scheduled_at) ? 'scheduled' : status
   if (failed > 0 && failed === accepted) return canceled * 2 >= failed ? 'canceled' : 'failed'
-  if (canceled > 0) return 'partly_canceled'
-  return failed > 0 && failed * 2 >= accepted ? 'mostly_failed' : status
+  const undelivered = failed - canceled
+  if (undelivered > 0 && undelivered * 2 >= accepted) return 'mostly_failed'
+  return canceled > 0 ? 'partly_canceled' : status
 }
 
 /** Whether a time is in the future. */

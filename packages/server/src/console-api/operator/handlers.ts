@@ -1,5 +1,5 @@
 import type { Actor, Purchase } from '@svc/core'
-import { SvcError } from '@svc/core/contract'
+import { SvcError, uuid } from '@svc/core/contract'
 import type { DecodedCore, OperatorSession } from '@svc/core/operate'
 import type { FastifyReply } from 'fastify'
 import type { LoginName } from '../../admission/admission.ts'
@@ -81,7 +81,10 @@ export function operatorHandlers(
     const owner = await core.workspaces.byEmail(text)
     const buyers =
       owner === null
-        ? await core.workspaces.search(text, { limit: BUYERS_MAX, offset: 0 })
+        ? await core.workspaces.search(uuid.safeParse(text).data ?? text, {
+            limit: BUYERS_MAX,
+            offset: 0,
+          })
         : [owner]
     const found = await Promise.all(buyers.map(({ id }) => list({ workspace_id: id })))
     const newest = found.flat().sort((a, b) => b.created_at.getTime() - a.created_at.getTime())
