@@ -158,10 +158,12 @@ function prepareWrite(t: Tables, clock: Clock) {
   })
   const forgetHosts: RowsStatement<ReceiverHostRow> = {
     name: 'forget_receiver_hosts',
-    text: `delete from receiver_hosts where host in (
+    // As a subquery, PostgreSQL may run it again for each row, and then more rows than the limit go.
+    text: `with old as materialized (
              select host from receiver_hosts where waits_until < ${present('$3')} - $1::bigint * interval '1 millisecond'
                and held_until is null order by waits_until limit $2::int for update skip locked
-           )`,
+           )
+           delete from receiver_hosts r using old where r.host = old.host`,
     batchesOf: (rows) => (rows.length > 0 ? [[`${GATE_FORGETS_MS}`, '4']] : []),
   }
   const dequeue = removeFrom('dequeue_deliveries', t.delivery_queue, ['delivery_id'])
