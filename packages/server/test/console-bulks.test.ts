@@ -22,6 +22,7 @@ describe('the state of a bulk', () => {
     ['more failed than were canceled', { failed: 10, canceled: 4 }, 'failed'],
     ['some messages were canceled', { failed: 3, canceled: 1 }, 'partly_canceled'],
     ['half of the messages failed', { failed: 5 }, 'mostly_failed'],
+    ['half failed and one was canceled', { failed: 6, canceled: 1 }, 'mostly_failed'],
     ['messages are queued', { queued: 10 }, 'queued'],
     ['some messages are queued', { queued: 2, failed: 8 }, 'processing'],
   ])('names its outcome when %s', (_, numbers, state) => {

@@ -172,6 +172,11 @@ describe('the search of messages', () => {
     expect(await found({ search: '+15005550099' }, { person: stranger })).toEqual([])
     expect(await found({ search: 'Zuri' }, { person: stranger })).toHaveLength(1)
     expect(await found({ search: 'Neema Juma' })).toEqual([])
+    // The words of addresses come first in the index.
+    for (let i = 0; i < 20; i++) {
+      await data('POST', '/v1/contacts', { json: { email: `aman@h${i}.example` } })
+    }
+    expect(await found({ search: 'Aman' })).toEqual(['failed'])
     expect(await found({ search: 'Amani' }, { person: stranger })).toEqual([])
   })
 })

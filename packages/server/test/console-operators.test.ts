@@ -569,6 +569,7 @@ describe('a purchase under review', () => {
         [` ${owner.email} `, [purchase_id]],
         [workspace_id, [purchase_id]],
         [other.id, [foreign]],
+        [other.id.toUpperCase(), [foreign]],
         [other_name.toUpperCase(), [foreign]],
         ['other@example.com', []],
         [UNKNOWN_ID, []],
