@@ -312,6 +312,9 @@ describe('the findings', () => {
     await world().grant(owner, 100)
     let status = 200
     const receiver = await openReceiver({ answer: () => status })
+    // Others that fail, but were not enabled again.
+    const refused = { url: 'http://127.0.0.1:9/hook', events: ['message.sent'] }
+    for (let i = 0; i < 6; i++) await world().webhook(owner, refused)
     const { id } = await world().webhook(owner, { url: receiver.url, events: ['message.sent'] })
     const { token } = owner
     const enable = async (is_active: boolean) =>

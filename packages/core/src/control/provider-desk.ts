@@ -320,13 +320,15 @@ export interface RecentOutcomes {
   unknown: number
   /** The last answer that was no acceptance, also before the period; null for none. */
   last_error: { code: string; message: string; at: Date } | null
-  /** The unknown outcomes since the last accepted call, also before the period, and the time of the first; null for none. */
+  /** The unknown outcomes since the provider last took or refused a message, also before the period, and the time of the first; null for none. */
   unanswered: { count: number; since: Date } | null
 }
 
 /** Counts the outcomes of the calls of this process by minute. */
 export interface ProviderRecord {
   note(provider: string, outcomes: readonly Outcome[]): void
+  /** Notes that the provider has answered after all: late, or to a look-up. */
+  noteAnswer(provider: string): void
   of(provider: string): RecentOutcomes
 }
 
@@ -360,10 +362,8 @@ export function createProviderRecord(runtime: Pick<Runtime, 'now' | 'elapsed'>):
       if (oldest !== undefined && oldest <= minute - MINUTES) minutes.delete(oldest)
       for (const outcome of outcomes) {
         counts[outcome.type] += 1
-        if (outcome.type === 'accepted') {
-          kept.unanswered = null
-          continue
-        }
+        if (outcome.type === 'accepted' || outcome.type === 'rejected') kept.unanswered = null
+        if (outcome.type === 'accepted') continue
         if (outcome.type === 'ambiguous') {
           const { count, since } = kept.unanswered ?? { count: 0, since: runtime.now() }
           kept.unanswered = { count: count + 1, since }
@@ -371,6 +371,10 @@ export function createProviderRecord(runtime: Pick<Runtime, 'now' | 'elapsed'>):
         const { error_code: code, error_message: message } = outcome
         kept.last_error = { code, message, at: runtime.now() }
       }
+    },
+    noteAnswer(provider) {
+      const kept = providers.get(provider)
+      if (kept) kept.unanswered = null
     },
     of(provider) {
       const kept = providers.get(provider)

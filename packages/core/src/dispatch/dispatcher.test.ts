@@ -119,6 +119,7 @@ function open(options: Partial<Options> = {}) {
       senderOf: () => 'ACME',
       traits: new Map(),
       async noteOutcomes() {},
+      noteAnswer() {},
     },
     async receive() {},
     ...options,

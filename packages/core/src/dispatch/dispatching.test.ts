@@ -116,6 +116,7 @@ function open(
     tracing: null,
     record: {
       note: (name, outcomes) => void noted.push([name, outcomes.map(({ type }) => type)]),
+      noteAnswer() {},
       of: () => ({}) as never,
     },
     providers: installed,

@@ -181,7 +181,7 @@ it('a call without an answer in time leaves its messages in doubt, and frees the
 })
 
 it('a late answer counts where it is still true: the message was accepted, or was not', async () => {
-  const { send, sends, settled, logged } = open()
+  const { send, sends, settled, logged, answered } = open()
   await send(claimedMany(6))
   await time.pass(CALL_MAX_MS)
   settled.splice(0)
@@ -192,6 +192,7 @@ it('a late answer counts where it is still true: the message was accepted, or wa
     ['m1', { outcome: busy, never_accepted: true }],
   ])
   expect(logged).toEqual([])
+  expect(answered).toEqual(['a'])
 })
 
 it('a late answer is not stored again after an answer in time', async () => {
@@ -447,9 +448,10 @@ const found = (texts: string[] = []) => ({
 const lookup = { task: 'lookup', provider: 'a', route: null } as const
 
 it('look-ups are stored in their places, and counted if a request was made', async () => {
-  const { lookUp, lookups, settled, counts, inFlight } = open()
+  const { lookUp, lookups, settled, counts, inFlight, answered } = open()
   await lookUp(claimedMany(4, lookup))
   expect(inFlight.calls).toBe(4)
+  expect(answered).toEqual([])
   await lookups[0]?.answer([found(), { type: 'not_begun' }, { type: 'not_found' }])
   expect(settled.map(({ message_id, result }) => [message_id, result])).toEqual([
     ['m0', { task: 'lookup', found: found() }],
@@ -462,6 +464,7 @@ it('look-ups are stored in their places, and counted if a request was made', asy
     'lookedUp a not_found': 1,
     'lookedUp a unavailable': 1,
   })
+  expect(answered).toEqual(['a'])
   expect(inFlight.calls).toBe(0)
 })
 

@@ -80,7 +80,7 @@ export async function sendBatch(
   const outcomes = await callProvider(() => sendJobs(parts, provider, messages, start_by_ms), {
     call_max_ms,
     log: runtime.log,
-    onLate: (late) => settleLate(parts, messages, late),
+    onLate: (late) => settleLate(parts, provider, messages, late),
   })
   end(outcomes === null ? messages.length : outcomes.filter(isUnanswered).length)
   const took = { began_at, duration_ms: performance.now() - began }
@@ -302,6 +302,7 @@ async function noteOutcomes(
 /** A late outcome counts if it is still true after the claim was lost: the provider accepted the message, or did not. */
 async function settleLate(
   parts: CallParts,
+  provider: string,
   messages: readonly ClaimedMessage[],
   outcomes: readonly Outcome[],
 ): Promise<void> {
@@ -310,6 +311,9 @@ async function settleLate(
     if (!outcome) return []
     return outcome.type === 'accepted' || isNotAccepted(outcome) ? [{ message, outcome }] : []
   })
+  if (outcomes.some(({ type }) => type === 'accepted' || type === 'rejected')) {
+    parts.routing.noteAnswer(provider)
+  }
   await settleMessages(
     parts,
     known.map(({ message }) => message),
@@ -344,6 +348,7 @@ export async function lookUpBatch(
   for (const { type } of results) {
     if (type !== 'not_begun') runtime.telemetry?.lookedUp(provider, type)
   }
+  if (results.some(({ type }) => type === 'found')) routing.noteAnswer(provider)
   // Replies are stored before the look-up is settled: a lost look-up is repeated, and a repeated reply is ignored.
   const replies = repliesIn(routing, messages, results)
   if (replies.length > 0) await parts.receive(provider, replies)

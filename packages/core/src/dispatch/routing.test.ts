@@ -61,7 +61,12 @@ function open({ per_second = null as number | null, isRecorded = true } = {}) {
     } as Pace,
     pauses,
     elapsed: () => clock.at_ms,
-    record: isRecorded ? { note: (...about) => void recorded.push(about) } : undefined,
+    record: isRecorded
+      ? {
+          note: (...about) => void recorded.push(about),
+          noteAnswer: (provider) => void recorded.push([provider, 'answered']),
+        }
+      : undefined,
   })
   const load = {
     inFlight: {
@@ -215,7 +220,14 @@ describe('the outcomes of a provider', () => {
   it('need no record', async () => {
     const { routing, noted } = open({ isRecorded: false })
     await routing.noteOutcomes('a', [{ sender: null, outcome: accepted }])
+    routing.noteAnswer('a')
     expect(noted).toEqual([['accepted', 'a', null]])
+  })
+
+  it('may come late', () => {
+    const { routing, recorded } = open()
+    routing.noteAnswer('a')
+    expect(recorded).toEqual([['a', 'answered']])
   })
 
   it('pause it, or one of its senders that are in the settings', async () => {

@@ -23,6 +23,8 @@ export interface Routing {
     provider: string,
     results: readonly { sender: string | null; outcome: Outcome; by_service?: boolean }[],
   ): Promise<void>
+  /** Notes that a provider whose call had no outcome has answered after all: late, or to a look-up. */
+  noteAnswer(provider: string): void
 }
 
 /** The load of the providers while the messages of a claim are routed. */
@@ -62,7 +64,7 @@ export function createRouting({
   pauses: Pauses
   elapsed: () => number
   /** Counts the outcomes for operators. */
-  record?: Pick<ProviderRecord, 'note'> | undefined
+  record?: Pick<ProviderRecord, 'note' | 'noteAnswer'> | undefined
 }): Routing {
   /** The spreads of the waits for each busy provider, and (null) for those that are paused. */
   const spreads = new Map<string | null, ReturnType<typeof createSpread>>()
@@ -136,6 +138,7 @@ export function createRouting({
         await pauses.noteMisconfigured(provider, paused, outcome)
       }
     },
+    noteAnswer: (provider) => record?.noteAnswer(provider),
   }
 }
 

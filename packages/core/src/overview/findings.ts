@@ -100,7 +100,7 @@ function unansweredBy(provider: string, { providers }: Troubles): Unanswered {
 
 /**
  * Whether a provider does not answer. A message ends ten minutes after its outcome became unknown, but the provider stays silent
- * until it accepts a call.
+ * until it takes or refuses one, or knows one when it is looked up.
  */
 export function isSilent(
   { oldest_call_at, unknown }: Pick<ProviderQueue, 'oldest_call_at' | 'unknown'>,

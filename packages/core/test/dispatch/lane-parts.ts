@@ -131,6 +131,7 @@ export function laneParts() {
     deliver: async () => null,
     async close() {},
   } satisfies Performer
+  const answered: string[] = []
   const routing: Routing = {
     route: () => ({ provider: 'a', sender: 'ACME' }),
     isStopped: () => false,
@@ -139,6 +140,7 @@ export function laneParts() {
     async noteOutcomes(provider, results) {
       noted.push([provider, results.map(({ outcome }) => outcome.type)])
     },
+    noteAnswer: (provider) => void answered.push(provider),
   }
   const storage = {
     hot: {
@@ -183,6 +185,7 @@ export function laneParts() {
     settled,
     writes,
     noted,
+    answered,
     received,
     claims,
     files,

@@ -65,7 +65,7 @@ export const findingEndpoints = {
 /** The number of webhooks and domains that are looked at. */
 const LOOKED_AT = 100
 
-/** The number of failing webhooks for which the next attempt, or their state since they were enabled, is looked up. */
+/** The number of failing webhooks for which the next attempt is looked up. */
 const NEXT_ATTEMPTS_OF = 5
 
 /** Fewer failures in an hour are no finding, and fewer than this share of the messages. */
@@ -185,9 +185,7 @@ async function webhookFindings(
   const failing = found.filter(({ status }) => status === 'failing')
   // A webhook is failing after five attempts, which take hours; one that was enabled again is watched by its member now.
   const tried = found.filter((one) => one.status === 'active' && one.consecutive_failures > 0)
-  const isBroken = await Promise.all(
-    tried.slice(0, NEXT_ATTEMPTS_OF).map(({ id }) => webhooks.failsSinceEnabled(viewer, id)),
-  )
+  const isBroken = await Promise.all(tried.map(({ id }) => webhooks.failsSinceEnabled(viewer, id)))
   failing.push(...tried.filter((_, i) => isBroken[i]))
   return [
     ...disabled.map(({ id, url: name }) => finding('webhook_disabled', { id, name })),

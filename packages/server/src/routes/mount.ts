@@ -150,7 +150,9 @@ export function mount<G extends Group>(
         const confirmed = admission.confirm(endpoint, request, reply)
         if (confirmed) await confirmed
         const call = callOf(endpoint, request, reply, admission)
-        const data = await admission.during(() => answerOf(call, handle, request, endpoint))
+        const data = await admission.during(() =>
+          answerOf(call, { handle, during: admission.during }, request, endpoint),
+        )
         if (data instanceof Readable) {
           // An answer to HEAD has no body: a stream, which may have no end, is closed before it is read.
           if (request.method === 'HEAD') data.destroy()
@@ -175,13 +177,13 @@ function responseText({ data: schema, write_data, enveloped }: Endpoint, data: u
 }
 
 /**
- * The result of a handler. Sends, codes and purchases have a time limit, after which their work continues without an answer: with an
+ * The result of a handler. Sends, codes and purchases have a time limit, after which their work continues without an answer, and still counts as load: with an
  * idempotency key the client can repeat the request; without one the outcome is unknown, as after any 500. Work that asks other hosts,
  * which may be slow although the service is well, has only the first limit.
  */
 function answerOf(
   call: Call<Endpoint>,
-  handle: (call: Call<Endpoint>) => unknown,
+  { handle, during }: { handle: (call: Call<Endpoint>) => unknown; during: Admission['during'] },
   { id, log }: FastifyRequest,
   { idempotent, asks_hosts }: Endpoint,
 ): unknown {
@@ -190,7 +192,7 @@ function answerOf(
   const work = Promise.resolve(handle(call))
   return within(isRepeatable ? REPEATABLE_MAX_MS : WORK_MAX_MS, work, () => {
     // The client does not get a later failure, so the failure is logged.
-    work.catch((error) => {
+    Promise.resolve(during(() => work)).catch((error) => {
       if (failureOf(error).status === 500)
         log.error({ err: error, request_id: id }, 'request failed')
     })

@@ -45,7 +45,7 @@ export async function walkImport(page: Page, { url }: Place): Promise<void> {
   const file = { name: 'people.csv', mimeType: 'text/csv', buffer: Buffer.from(text, 'latin1') }
   await page.getByLabel('CSV file').setInputFiles(file)
   await page.getByText('2 (WINDOWS-1252, semicolon)').waitFor()
-  await page.getByText('Line 2: Phone number must').waitFor()
+  await page.getByText('Line 2: "0700 000041" has no country code').waitFor()
   strictEqual(await page.getByRole('button', { name: /^Import \d/ }).count(), 0)
   await page.getByLabel('Country of numbers').fill('tz')
   await page.locator('td', { hasText: /^phone$/ }).waitFor()
@@ -76,7 +76,7 @@ async function walkBulkFile(page: Page, { url }: Place): Promise<void> {
   const file = { name: 'people.txt', mimeType: 'text/plain', buffer: Buffer.from(text, 'utf16le') }
   await page.getByLabel('Or a file').setInputFiles(file)
   await page.getByText('UTF-16LE, tab').waitFor()
-  await page.getByText('1 number not read. Line 2: Phone number must').waitFor()
+  await page.getByText('1 number not read. Line 2: "0700 000042" has no country code').waitFor()
   await page.getByLabel('Country of numbers').fill('TZ')
   await page.getByText('Mobile → recipient').waitFor()
   await page.locator('td', { hasText: '+255700000042' }).waitFor()

@@ -6,7 +6,7 @@ import { buildApp } from '../../src/app.ts'
 import { type Account, accountsOf, sms } from '../accounts.ts'
 import { type Call, callerOf } from '../call.ts'
 import { refusal } from '../refusal.ts'
-import { JWT_SECRET, QUIET } from '../world.ts'
+import { JWT_SECRET } from '../world.ts'
 
 let database: TestDatabase
 let owner: Account
@@ -15,14 +15,16 @@ let call: Call
 let app: Awaited<ReturnType<typeof buildApp>>
 let balance: () => Promise<number>
 let close: () => Promise<void>
+const overload = { requests: 100, delay_ms: Number.POSITIVE_INFINITY }
 /** A session that holds locks. */
 let other: Awaited<ReturnType<TestDatabase['connect']>>
 beforeAll(async () => {
   database = await createDatabase()
   // The time limits of a request end it, and not those of one step.
   const core = await createCore({ database_url: database.url, threads: 0, answer_max_ms: 120_000 })
-  const config = { jwt_secret: JWT_SECRET, rates: RATES, trust_proxy: [] }
-  app = await buildApp(core, { config, load: () => QUIET })
+  app = await buildApp(core, {
+    config: { jwt_secret: JWT_SECRET, rates: RATES, trust_proxy: [], overload },
+  })
   close = async () => {
     await app.close()
     await core.close()
@@ -115,6 +117,19 @@ describe('a request while the database waits', () => {
     const stored = await repeat()
     expect([stored.status, stored.headers['idempotent-replayed']]).toStrictEqual([201, 'true'])
     expect([await messages(), await balance()]).toStrictEqual([3, 97])
+  })
+
+  it('counts as load until its work ends, also after its answer', async () => {
+    await hold('lock table credit_accounts in access exclusive mode')
+    expect((await answerAfter(9_500, () => send({ 'idempotency-key': 'load' }))).status).toBe(429)
+    overload.requests = 1
+    // It would wait for the lock if there was room.
+    expect((await send()).status).toBe(429)
+    await other.query('rollback')
+    await expect.poll(messages).toBe(4)
+    await expect.poll(async () => (await send()).status).toBe(201)
+    overload.requests = 100
+    expect([await messages(), await balance()]).toStrictEqual([5, 95])
   })
 
   it('has no limit without a key where its work may ask other hosts first', async () => {
