@@ -126,9 +126,9 @@ async function pauseAndCancel(page: Page, { url, key }: Place, name: string): Pr
   await page.goto(`${url}/console/broadcasts/new?template=${name}`)
   await page.getByLabel('Value of offer').fill('Tea')
   await page.getByLabel('Tags', { exact: true }).fill(TAG)
-  await page.getByLabel('Attributes').fill('time_zone Europe/Berlin')
+  await page.getByLabel('Attributes', { exact: true }).fill('time_zone Europe/Berlin')
   await page.getByText('must be name = value').waitFor()
-  await page.getByLabel('Attributes').fill('time_zone = Europe/Berlin')
+  await page.getByLabel('Attributes', { exact: true }).fill('time_zone = Europe/Berlin')
   await page.getByLabel('Name', { exact: true }).fill('Later')
   // A look at another page loses nothing.
   await page.getByRole('link', { name: 'All broadcasts' }).click()

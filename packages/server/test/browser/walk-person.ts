@@ -11,7 +11,7 @@ export async function walkPerson(page: Page, { url, key }: Place): Promise<void>
   const phone = `+1415555${width}`
   const name = `Wanjiru ${width} O'Neil`
   const { contact } = await svc.contacts.create({
-    ...{ name, phone, email: `wanjiru.${width}@example.com`, tags: ['vip', 'nairobi'] },
+    ...{ name, phone, email: `wanjiru.${width}@example.com`, tags: ['guest', 'nairobi'] },
     attributes: { city: 'Nairobi', plan: { seats: 3 }, Phone: 'red' },
     subscriptions: { email: 'unsubscribed' },
   })
