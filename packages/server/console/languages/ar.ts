@@ -541,7 +541,8 @@ export default {
   'The account is frozen: no credits can be spent. Ask the operator.':
     'الحساب مجمّد: لا يمكن إنفاق أي رصيد. اسأل المشغّل.',
   Balance: 'الرصيد الحالي',
-  '{credits_held} are reserved for calls': 'محجوز للمكالمات: {credits_held}',
+  '{credits_held} are reserved for calls. A call is charged when it ends; without a report about it, its credits come back 28 hours after it was due.':
+    'محجوز للمكالمات: {credits_held}. تُحتسب المكالمة عند انتهائها؛ وإن لم يرد تقرير عنها يعود رصيدها بعد 28 ساعة من موعدها.',
   'Spent today (UTC)': 'المنفَق اليوم (UTC)',
   'No daily limit.': 'لا حد يومي.',
   'At most {daily_limit} a day.': 'الحد الأقصى {daily_limit} في اليوم.',

@@ -490,7 +490,8 @@ export default {
   'The account is frozen: no credits can be spent. Ask the operator.':
     'Das Konto ist eingefroren: Es können keine Credits ausgegeben werden. Wenden Sie sich an den Betreiber.',
   Balance: 'Guthaben',
-  '{credits_held} are reserved for calls': '{credits_held} für Anrufe reserviert',
+  '{credits_held} are reserved for calls. A call is charged when it ends; without a report about it, its credits come back 28 hours after it was due.':
+    '{credits_held} für Anrufe reserviert. Ein Anruf wird berechnet, wenn er endet; ohne einen Bericht darüber kommen seine Credits 28 Stunden nach seiner Fälligkeit zurück.',
   'Spent today (UTC)': 'Heute ausgegeben (UTC)',
   'No daily limit.': 'Kein Tageslimit.',
   'At most {daily_limit} a day.': 'Höchstens {daily_limit} pro Tag.',

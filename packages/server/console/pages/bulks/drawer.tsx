@@ -257,7 +257,7 @@ function Actions({ bulk, onChange }: { bulk: Bulk; onChange(): void }) {
         </Button>
       )}
       {bulk.retryable > 0 && (
-        <Button kind="primary" icon="refresh" onClick={retry}>
+        <Button icon="refresh" onClick={retry}>
           {t('Send failed ones again')}
         </Button>
       )}

@@ -163,9 +163,10 @@ function Balance() {
                 </p>
                 {credits_held > 0 && (
                   <small>
-                    {rich('{credits_held} are reserved for calls', {
-                      credits_held: credits(credits_held),
-                    })}
+                    {rich(
+                      '{credits_held} are reserved for calls. A call is charged when it ends; without a report about it, its credits come back 28 hours after it was due.',
+                      { credits_held: credits(credits_held) },
+                    )}
                   </small>
                 )}
               </div>
