@@ -255,3 +255,12 @@ it('accepts payment notifications to the end', async () => {
   expect(statusesOf(provider.received())).toStrictEqual([200, 200])
   await world.close()
 })
+
+it('has no limit for the time of its start, in which its process may be stopped', async () => {
+  const world = await openWorld()
+  const config = { jwt_secret: JWT_SECRET, rates: ratesOf(), trust_proxy: [] }
+  const app = await buildApp(world.core, { config, load: () => QUIET })
+  expect(app.initialConfig.pluginTimeout).toBe(0)
+  await app.close()
+  await world.close()
+})
