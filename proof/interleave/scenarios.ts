@@ -133,7 +133,8 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'settle and hand over': async (server, scene) => {
     const { storage, clock } = server
     const held: ClaimedDelivery[] = []
-    const terms = { now: clock.now(), lease_ms: LEASE_MS, token: clock.id(), admits: () => true }
+    const time = { now: clock.now(), elapsed_ms: clock.elapsed() }
+    const terms = { ...time, lease_ms: LEASE_MS, token: clock.id(), admits: () => true }
     storage.hot.setLanes({ deliveries: laneOf(terms, held) })
     try {
       const isCounted = await settle(server, scene, scene.claimed, scene.token, accepted(1))

@@ -139,6 +139,7 @@ export function deliveryLane(options: DeliveryLaneParts): DeliveryLane {
       return {
         terms: {
           now: runtime.now(),
+          elapsed_ms: at,
           lease_ms,
           token: runtime.id(),
           admits(delivery) {

@@ -145,6 +145,7 @@ export type SubscribedWebhook = Subscriber & Pick<WebhookRow, (typeof ENDPOINT_C
 /** The terms on which a transaction claims deliveries as it queues them. */
 export interface ClaimOfNewDeliveries {
   now: Date
+  elapsed_ms: number
   lease_ms: number
   token: string
   /** Whether the delivery may be sent now; it then takes a part of its receiver's room. */

@@ -24,7 +24,7 @@ function announced({ livemode = true, to = webhook.id } = {}): FanOut {
   return into
 }
 
-const context = { now: AT, lease_ms: 30_000, token: 't1', admits: () => true }
+const context = { now: AT, elapsed_ms: 0, lease_ms: 30_000, token: 't1', admits: () => true }
 
 it('a new delivery that may be sent now is leased in the write that queues it', () => {
   const into = announced()

@@ -7,7 +7,7 @@ import {
   type SubscribedWebhook,
 } from '../rules/deliveries.ts'
 
-import type { Claim, LaneEntry, Lanes, MessageClaim } from './ports/hot.ts'
+import type { Claim, LaneEntry, Lanes, MessageClaim, Reservation } from './ports/hot.ts'
 
 /** The hand-over of the work that a transaction queues and claims. Exactly one of its functions is called, once. */
 export interface HandOver {
@@ -24,7 +24,10 @@ export interface GivenLanes {
   current: Partial<Lanes> | null
 }
 
-type Steps = Pick<ClockSteps, 'isDoubtful'>
+/** When the caller read the clock for a lease, and the `Runtime.elapsed` of that moment. */
+type LeaseTime = Pick<Claim, 'now' | 'elapsed_ms'>
+
+type Steps = Pick<ClockSteps, 'isDoubtful' | 'sawLease'>
 
 /** Queues new messages, and claims those for which the lane has room. */
 export function queueMessages(
@@ -66,13 +69,19 @@ function paceTests(
 }
 
 /** While the clock is in doubt nothing is claimed as it is queued, because a claim re-dates the queue first. */
-function queueIn<Terms, Item, Row, Plan extends { claimed: Item[]; waiting: Row[] }>(
+function queueIn<
+  Terms extends LeaseTime,
+  Item,
+  Row,
+  Plan extends { claimed: Item[]; waiting: Row[] },
+>(
   lane: LaneEntry<Terms, Item, Row> | undefined,
   { count, workspaces }: { count: number; workspaces?: readonly string[] },
   steps: Steps,
   planOn: (terms: Terms | null) => Plan,
 ): Plan & HandOver {
-  const reservation = count > 0 && !steps.isDoubtful() ? lane?.reserve(count, workspaces) : null
+  const reservation =
+    count > 0 && !steps.isDoubtful() ? reserve(lane, { count, workspaces }, steps) : null
   try {
     const plan = planOn(reservation?.terms ?? null)
     return {
@@ -90,6 +99,20 @@ function queueIn<Terms, Item, Row, Plan extends { claimed: Item[]; waiting: Row[
   }
 }
 
+/** Reserves room, unless the lease would begin with a step of the clock. */
+function reserve<Terms extends LeaseTime, Item, Row>(
+  lane: LaneEntry<Terms, Item, Row> | undefined,
+  { count, workspaces }: { count: number; workspaces?: readonly string[] | undefined },
+  steps: Steps,
+): Reservation<Terms, Item> | null {
+  const reservation = lane?.reserve(count, workspaces) ?? null
+  if (reservation === null) return null
+  steps.sawLease(reservation.terms)
+  if (!steps.isDoubtful()) return reservation
+  reservation.release()
+  return null
+}
+
 /**
  * The clock of due times and leases. `server` is the clock of the database: processes with different clocks agree, and
  * no lease is taken over early. `caller` is the caller's `now`, for a simulated clock.
@@ -101,6 +124,7 @@ const EPOCH = new Date(0)
 
 /** Parameters of the statements, so that one SQL text serves both clocks. */
 export interface Clock {
+  readonly kind: ClockKind
   /** The current time, as the parameter of `present`: null means the time of the database server. */
   now(at: Date): Date | null
   /** The current value of `Runtime.elapsed`; with the caller's clock, the value of the claim. */
@@ -115,6 +139,7 @@ export interface Clock {
 export function clockOf(kind: ClockKind): Clock {
   if (kind === 'caller') {
     return {
+      kind,
       now: (at) => at,
       elapsed: ({ elapsed_ms }) => elapsed_ms,
       origin: EPOCH,
@@ -122,6 +147,7 @@ export function clockOf(kind: ClockKind): Clock {
     }
   }
   return {
+    kind,
     now: () => null,
     // The server's clock is a real clock, even with a simulated clock in the caller.
     elapsed: () => performance.now(),
@@ -153,6 +179,12 @@ export interface ClockSteps {
    */
   saw(at: Date, before_ms: number, after_ms: number): void
   /**
+   * Records the caller's reading of the clock for the lease of work that is claimed as it is queued. A claim with an earlier
+   * reading may wait for the writer meanwhile: if the clock was set back in between, this lease would seem to have ended.
+   * Does nothing where leases count by the clock of the database.
+   */
+  sawLease(time: LeaseTime): void
+  /**
    * Whether a claim may take over expired leases. After the clock was set forwards, this is false for the length of a
    * lease, because the work may still be in flight.
    */
@@ -165,13 +197,17 @@ export interface ClockSteps {
   redated(count: number): void
 }
 
-export function createClockSteps(): ClockSteps {
+/** `kind`: the clock by which leases count. */
+export function createClockSteps(kind: ClockKind = 'caller'): ClockSteps {
   /** The bounds of the difference between the clock and `Runtime.elapsed`. */
   let [least_ms, most_ms] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]
   let forwards_at_ms = Number.NEGATIVE_INFINITY
   let again_at_ms = Number.POSITIVE_INFINITY
   let isDoubtful = true
-  return {
+  const steps: ClockSteps = {
+    sawLease({ now, elapsed_ms }) {
+      if (kind === 'caller') steps.saw(now, elapsed_ms, elapsed_ms)
+    },
     saw(at, before_ms, after_ms) {
       const [low_ms, high_ms] = [at.getTime() - after_ms, at.getTime() - before_ms]
       const isForwards = low_ms > most_ms + STEP_MIN_MS
@@ -195,4 +231,5 @@ export function createClockSteps(): ClockSteps {
       if (count < REDATED_MAX) isDoubtful = false
     },
   }
+  return steps
 }

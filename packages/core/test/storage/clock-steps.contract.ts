@@ -70,6 +70,31 @@ export function clockStepsContract(open: OpenStorage): void {
     expect(ids(await claim())).toEqual(idsOf(message))
   })
 
+  it('that is set back while a claim waits leaves it no lease that began meanwhile', async () => {
+    const workspaceId = await bench.workspace()
+    await claim()
+    const held: ClaimedMessage[] = []
+    bench.storage.hot.setLanes({
+      messages: {
+        reserve: (limit) => {
+          const route = () => ({ provider: 'carrier', sender: null })
+          const terms = { ...bench.time(), limit, lease_ms: LEASE_MS, token: 'token-1', route }
+          return { terms, handOver: (items) => held.push(...items), release() {}, giveBack() {} }
+        },
+        queued() {},
+      },
+    })
+    const early = bench.time()
+    bench.clock.step(-HOUR_MS)
+    const message = await bench.queued(workspaceId)
+    held.push(...(await bench.claimMessages(early)))
+    held.push(...(await claim()))
+    expect(held.map(({ message_id, interrupted }) => [message_id, interrupted])).toEqual([
+      [message.id, false],
+    ])
+    bench.storage.hot.setLanes(null)
+  })
+
   it('that was ahead is named in the log with the number of rows, once', async () => {
     // All runtimes of tests have this log.
     const warn = vi.spyOn(bench.clock.log, 'warn')

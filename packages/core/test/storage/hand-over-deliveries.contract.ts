@@ -27,10 +27,10 @@ export function handOverDeliveriesContract(open: OpenStorage): void {
         reserve(count) {
           if (!hasRoom) return null
           reserved += count
-          const { now } = bench.time()
+          const time = bench.time()
           return {
             terms: {
-              now,
+              ...time,
               lease_ms: LEASE_MS,
               token: bench.clock.id(),
               admits: (one) => admits(one),

@@ -213,7 +213,7 @@ function hotVerbs(parts: {
   const claims = () => queue(1, BATCHES_WAITING_MAX)
 
   const admission = gather(prepareAdmission(database, t, clock), batches(), bounds)
-  const steps = createClockSteps()
+  const steps = createClockSteps(clock.kind)
   const lanes: GivenLanes = { current: null }
   const onMessages = {
     clock,
