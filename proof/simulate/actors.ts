@@ -126,7 +126,9 @@ export function perform(stage: Stage, step: Step): void {
       void refuse(stage, step)
       break
     case 'burst':
-      grant(stage, { ...step, do: 'grant', credits: 30, copies: 1, expires_s: 0 })
+      if (step.how === 'start') {
+        grant(stage, { ...step, do: 'grant', credits: 30, copies: 1, expires_s: 0 })
+      }
       void burst(stage, step)
       break
     case 'restart':
@@ -205,7 +207,7 @@ export function perform(stage: Stage, step: Step): void {
 function configure({ world }: Stage, prices: number): void {
   const draw = mixed(world.seed, Math.floor(elapsedMs()), 22)
   const without = draw % 3 === 0 ? nameOf(draw >>> 8) : null
-  const isKeyMissing = (draw >>> 12) % 3 === 0
+  const isKeyMissing = (draw >>> 12) % 2 === 0
   const missing = [without, isKeyMissing && 'a key'].filter((one) => one).join(', ')
   world.trace(`the prices are ${JSON.stringify(PRICE_LISTS[prices])}; missing: ${missing}`)
   world.configure({ prices, without, isKeyMissing })

@@ -60,6 +60,12 @@ export async function burst(stage: Stage, step: Doing<'burst'>): Promise<void> {
   const { workspace, country, how } = step
   const place = model.places[workspace]
   if (!place) return
+  if (how === 'look') {
+    const answer = await ask(stage, 'look at pauses', ({ verifications }) =>
+      verifications.pauses(place.id),
+    )
+    return world.trace(`look at pauses: ${answer !== null}`)
+  }
   if (how === 'allow') {
     const answer = await untilAnswered(stage, 'allow a country', ({ verifications }) =>
       verifications.allow(place.id, COUNTRIES[country] ?? 'DE', 1),

@@ -58,7 +58,7 @@ export async function addHook(stage: Stage, { workspace, kind }: Doing<'webhook'
     core.webhooks.create(place.id, {
       url: `http://10.0.0.${receiver}/hook`,
       mode,
-      events: ['*'],
+      events: kind === 4 ? ['message.failed', 'message.received'] : ['*'],
       format: form,
     }),
   )

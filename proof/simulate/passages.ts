@@ -60,6 +60,10 @@ const aTemplated = (fields: Fields<'templated'>): Doing<'templated'> => ({
   ...fields,
 })
 const CHANNELS = ['sms', 'whatsapp', 'email'] as const
+const CODE_CHANNELS = ['sms', 'email', 'whatsapp', 'voice'] as const
+
+/** So many looks have all questions. */
+const PAGES = 22
 
 /** People who get few other mails: after one complaint, each later mail to several people is refused. */
 const peopleFrom = (draw: number): number => 100 + (draw % 50_000) * 4
@@ -291,6 +295,133 @@ const passages: readonly fc.Arbitrary<Timed[]>[] = [
       after(60, { do: 'sleep', ms: 130_000, isSuspended: false }),
       after(300, aCode({ workspace, fate, isRegular: true, length: 4, expires_s: 3_600 })),
     ]),
+  // People opt out while messages to them wait.
+  fc
+    .record({ workspace, fates, channel: fc.constantFrom('sms' as const, 'whatsapp' as const) })
+    .map(({ workspace, fates, channel }) => [
+      ...fates
+        .slice(0, 4)
+        .flatMap((fate) => [
+          after(3, aSend({ workspace, fate, channel })),
+          after(3, aSend({ workspace, fate, channel, delay_s: 5 })),
+          after(3, aSend({ workspace, fate, channel, delay_s: 60 })),
+        ]),
+      after(700, { do: 'read', which: 0 }),
+      ...[0, 1, 2, 3].map((which) => after(120, { do: 'write', which, text: 'stop', copies: 1 })),
+      after(700, { do: 'read', which: 0 }),
+      after(60, { do: 'sleep', ms: 61_000, isSuspended: false }),
+    ]),
+  // Owners erase messages about which reports still come, and those that are being sent.
+  fc
+    .record({ workspace, fates, first: fate.map(peopleFrom) })
+    .map(({ workspace, fates, first }) => [
+      ...fates.slice(0, 6).flatMap((fate, n) => [
+        after(
+          3,
+          n % 2 === 0
+            ? aMail({ workspace, fate, people: [first, first + 1, first + 2], from: 9 })
+            : anyOf(n >>> 1, { workspace, fate }),
+        ),
+        after(n < 3 ? 60 : 300, {
+          do: 'forget',
+          which: n % 3,
+          how: n % 3 === 0 ? 'redact' : 'erase',
+        }),
+      ]),
+      after(700, { do: 'read', which: 0 }),
+      ...[0, 1, 2, 3].map((which) => after(60, { do: 'forget', which, how: 'erase' })),
+    ]),
+  // A domain is removed, or loses its record, while mails from it wait.
+  fc
+    .record({ workspace, fates, how: fc.constantFrom('remove' as const, 'unpublish' as const) })
+    .map(({ workspace, fates, how }) => [
+      after(0, { do: 'domain', which: 3 * workspace, how: 'publish' }),
+      after(60, { do: 'domain', which: 3 * workspace, how: 'verify' }),
+      ...fates.slice(0, 6).map((fate, n) => {
+        const people = n % 2 === 0 ? [peopleFrom(fate)] : [peopleFrom(fate), peopleFrom(fate) + 1]
+        return after(
+          n === 0 ? 300 : 10,
+          aMail({ workspace, fate, people, delay_s: n < 3 ? 5 : 60 }),
+        )
+      }),
+      after(60, { do: 'domain', which: 3 * workspace, how }),
+      after(60, { do: 'domain', which: 3 * workspace, how: 'verify' }),
+      after(300, { do: 'sleep', ms: 61_000, isSuspended: false }),
+      after(300, { do: 'domain', which: 3 * workspace, how: 'add' }),
+      after(300, { do: 'domain', which: 3 * workspace, how: 'publish' }),
+      after(60, { do: 'domain', which: 3 * workspace, how: 'verify' }),
+    ]),
+  // An owner limits codes: by country, or by what they cost in a day.
+  fc
+    .record({ workspace, fates, by: fc.constantFrom('country' as const, 'credits' as const) })
+    .map(({ workspace, fates, by }) => {
+      const limit = { from_min: by === 'country' ? 1 : -1, length_min: 3 } as const
+      const quiet = { do: 'quiet', workspace, category: 'marketing', zone: 'Etc/UTC' } as const
+      return [
+        after(0, { ...quiet, ...limit, isOff: false }),
+        ...fates.map((fate, n) =>
+          after(
+            n === 0 ? 300 : 30,
+            aCode({
+              workspace,
+              fate,
+              channel: CODE_CHANNELS[n % 4] ?? 'sms',
+              fallback: n % 2 === 0 ? 'mail' : 'one',
+            }),
+          ),
+        ),
+        after(60, { do: 'codeAgain', which: 0, channel: 'sms', isKeyed: false }),
+        after(300, { ...quiet, from_min: -1, length_min: 2, isOff: true }),
+      ]
+    }),
+  // An attack stops, the operator allows the country, and another one begins.
+  fc
+    .record({ workspace, country: fc.nat(1) })
+    .map(({ workspace, country }) => [
+      after(0, { do: 'burst', workspace, country, how: 'start' }),
+      after(700, { do: 'sleep', ms: 5_100, isSuspended: false }),
+      after(60, { do: 'burst', workspace, country, how: 'look' }),
+      after(300, { do: 'burst', workspace, country, how: 'allow' }),
+      after(60, { do: 'burst', workspace, country, how: 'look' }),
+      after(300, { do: 'burst', workspace, country, how: 'start' }),
+    ]),
+  // Bulks are paused for longer than their messages are valid.
+  fc
+    .record({ workspace, fates, ms: fc.constantFrom(20_000, 61_000, 130_000) })
+    .map(({ workspace, fates, ms }) => [
+      ...fates
+        .slice(0, 4)
+        .flatMap((fate, n) => [
+          after(3, aBulk({ workspace, fate, size: 5, delay_s: n < 2 ? 0 : 30 })),
+          after(n % 2 === 0 ? 1 : 30, { do: 'cancelBulk', which: 0, how: 'pause' }),
+        ]),
+      after(60, { do: 'sleep', ms, isSuspended: false }),
+      ...[0, 1, 2, 3].map((which) => after(60, { do: 'cancelBulk', which, how: 'resume' })),
+    ]),
+  // Owners change webhooks whose deliveries are in flight.
+  fc
+    .record({
+      ...{ workspace, fates, which: small },
+      mood: fc.constantFrom('slow' as const, 'broken' as const, 'busy' as const),
+    })
+    .map(({ workspace, fates, which, mood }) => [
+      ...[0, 1, 2, 3].map((n) => after(0, { do: 'receiver', which: which + n, mood } as const)),
+      after(0, { do: 'webhook', workspace, kind: 4 }),
+      ...fates.slice(0, 4).map((fate, n) => after(3, anyOf(n, { workspace, fate }))),
+      after(300, { do: 'change', which, how: 'delete' }),
+      after(30, { do: 'change', which: which + 1, how: 'disable' }),
+      after(30, { do: 'change', which: which + 2, how: 'retry' }),
+      after(30, { do: 'change', which: which + 3, how: 'test' }),
+      ...fates.slice(4).map((fate, n) => after(60, anyOf(n, { workspace, fate }))),
+      after(300, { do: 'change', which: which + 1, how: 'enable' }),
+      after(60, { do: 'change', which: which + 2, how: 'recover' }),
+    ]),
+  // Owners and clients look at everything.
+  fc
+    .record({ workspace })
+    .map(({ workspace }) =>
+      Array.from({ length: PAGES }, (_, which) => after(1, { do: 'look', workspace, which })),
+    ),
   // Operators start the service with other prices, without a provider or a key, while messages come.
   fc
     .record({ workspace, fates })
@@ -328,7 +459,7 @@ function prepared(passage: readonly Timed[]): Timed[] {
 }
 
 /** How many passages a seed has. */
-const PASSAGES = 7
+const PASSAGES = 8
 
 const scripts = fc
   .record({

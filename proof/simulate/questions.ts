@@ -18,6 +18,8 @@ interface About {
   bulk: string
   /** A call that was charged. */
   call: string
+  /** A call whose credits were returned. */
+  free: string
 }
 
 type Identity = Awaited<ReturnType<typeof identityOf>>
@@ -57,6 +59,13 @@ const ODD_VALUES = {
   ...{ count: 7, name: '' },
 }
 
+/** A hold for a call that has ended: it is refused. */
+const holdOf = (message_id: string) =>
+  ({
+    ...{ message_id, n: 7, amount: 1_000_000, channel: 'voice', quantity: 1 },
+    ...{ unit_price: 1_000_000, expires_at: new Date(Date.now() + 60_000) },
+  }) as never
+
 export const QUESTIONS: readonly Question[] = [
   ({ messages }, { id }) => messages.list(id, { limit: '5' } as never),
   ({ messages }, { id }) => messages.list(id, { channel: 'sms', status: 'failed' } as never),
@@ -95,6 +104,10 @@ export const QUESTIONS: readonly Question[] = [
   ({ credits }, { id, call }) => credits.settle(id, call, { amount: 1_000_000 as never }),
   ({ credits }, { id, call }) => credits.settle(id, call, { amount: 0 as never }),
   ({ credits }, { id, call }) => credits.void(id, call),
+  async ({ credits }, { id, call }) => call !== NO_ID && credits.hold(id, holdOf(call)),
+  // The credits of a call that was not charged were returned.
+  ({ credits }, { id, free }) => credits.settle(id, free, { amount: 0 as never }),
+  ({ credits }, { id, free }) => credits.void(id, free),
   ({ billing }, { id }) => billing.spending(id, { days: 7 } as never),
   ({ billing }, { id }) => billing.spending(id, { days: 30, channel: 'sms' } as never),
   ({ overviews }) => overviews.overview(),
@@ -178,19 +191,21 @@ function aboutOf({ model, database, world }: Stage, workspace: number): About | 
     .prepare("select recipient from messages where id = ? and recipient <> 'erased'")
     .pluck()
     .get(first ?? '') as string | undefined
-  const call = database()
-    .prepare(
-      `select id from messages m where workspace_id = ? and channel = 'voice' and livemode = 1
-       and exists (select 1 from ledger_entries e where e.workspace_id = m.workspace_id and e.ref_type = 'message'
-         and e.ref_id = m.id and e.kind = 'settle') order by id desc`,
-    )
-    .pluck()
-    .get(place.id) as string | undefined
+  const callWith = (kind: 'settle' | 'void') =>
+    (database()
+      .prepare(
+        `select id from messages m where workspace_id = ? and channel = 'voice' and livemode = 1
+         and exists (select 1 from ledger_entries e where e.workspace_id = m.workspace_id and e.ref_type = 'message'
+           and e.ref_id = m.id and e.kind = ?) order by id desc`,
+      )
+      .pluck()
+      .get(place.id, kind) as string | undefined) ?? NO_ID
   const bulk = own.findLast(({ kind, answer }) => kind === 'bulk' && answer !== null)?.answer
   const { bulk_id = NO_ID } = JSON.parse(bulk ?? '{}') as { bulk_id?: string }
   return {
     ...{ id: place.id, key: place.key, message: first ?? NO_ID, bulk: bulk_id },
-    call: call ?? NO_ID,
+    call: callWith('settle'),
+    free: callWith('void'),
     hook: (hooks.find(({ receiver }) => isFailing(receiver)) ?? hooks[0])?.id ?? NO_ID,
     contact: model.contacts.find((one) => one.place === workspace)?.id ?? NO_ID,
     address: to ?? '+14152000000',

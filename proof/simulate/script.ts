@@ -135,7 +135,7 @@ const kinds = {
     name: fc.constantFrom('news' as const, 'news' as const, 'receipt' as const),
     tags: fc.constantFrom(null, 'all' as const, 'odd' as const, 'even' as const),
     rate: fc.constantFrom(null, null, 12, 30, 120),
-    delay_s: fc.constantFrom(0, 0, 0, 5, 60, 7_200),
+    delay_s: fc.constantFrom(0, 0, 0, 5, 60, 7_200, 14_400),
     /** Whether the time is that of each recipient. */
     isZoned: fc.boolean(),
     isDraft: fc.constantFrom(false, false, false, true),
@@ -275,7 +275,13 @@ const kinds = {
     do: fc.constant('burst' as const),
     workspace,
     country: fc.nat(1),
-    how: fc.constantFrom('start' as const, 'start' as const, 'start' as const, 'allow' as const),
+    how: fc.constantFrom(
+      'start' as const,
+      'start' as const,
+      'start' as const,
+      'allow' as const,
+      'look' as const,
+    ),
   }),
   /** The service is stopped and started. */
   restart: fc.record({
@@ -344,7 +350,7 @@ const kinds = {
       'forgetful' as const,
     ),
   }),
-  webhook: fc.record({ do: fc.constant('webhook' as const), workspace, kind: fc.nat(3) }),
+  webhook: fc.record({ do: fc.constant('webhook' as const), workspace, kind: fc.nat(4) }),
   change: fc.record({
     do: fc.constant('change' as const),
     which: small,

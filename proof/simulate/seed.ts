@@ -54,58 +54,61 @@ const HOOKS = [
 const hasHook = (seed: number, which: number): boolean =>
   which % HOOKS.length === 0 || mixed(seed, 24, which) % 2 === 0
 
-/** The workspaces with which each seed begins, made once. */
-async function prepareImage() {
+/** The workspaces with which each seed begins, made once for seeds with and without encrypted secrets. */
+async function prepareImage(secrets_keys: readonly string[]) {
   const places: Place[] = []
   const contacts: Contact[] = []
   const hooks: Hook[] = []
   const domains: { id: string; place: number; name: string }[] = []
   const records = new Map<string, string>()
   setZone({ records, silent: new Set(), latency_ms: 0 })
-  const image = await makeImage({ ...OPTIONS, providers: providersOf(1) }, async (core) => {
-    for (const place of [0, 1]) {
-      const { id } = await settled(
-        core.workspaces.create({
-          email: `ops${place}@example.com`,
-          password: 'a long password',
-          company_name: `Workspace ${place}`,
-        }),
-      )
-      const { key, id: key_id } = await settled(core.apiKeys.create(id, { name: 'live' }))
-      const test = await settled(core.apiKeys.create(id, { name: 'test', mode: 'test' }))
-      const limited = await settled(
-        core.apiKeys.create(id, { name: 'limited', daily_credit_limit: KEY_LIMIT }),
-      )
-      const signing = await settled(core.apiKeys.create(id, { name: 'signing', signs: true }))
-      contacts.push(...(await settled(prepareMailings(core, { id, key, place }))))
-      places.push({
-        ...{ id, key, key_id, test_key: test.key, limited_key: limited.key },
-        ...{ signing_key: signing.key, signing_key_id: signing.id },
-      })
-      for (const name of [`acme${place}.example`, `shop${place}.example`, 'common.example']) {
-        const domain = await settled(core.domains.create(id, { domain: name }))
-        domains.push({ id: domain.id, place, name })
-        if (!name.startsWith('acme')) continue
-        for (const record of domain.records) records.set(record.name, record.value)
-        await settled(core.domains.verify(id, domain.id))
-      }
-      for (const { mode, form } of HOOKS) {
-        const receiver = hooks.length + 1
-        const url = `http://10.0.0.${receiver}/hook`
-        const hook = await settled(
-          core.webhooks.create(id, {
-            ...{ url, mode, events: ['*'], format: form },
-            ...(form === 'twilio' && { api_key_id: signing.id }),
+  const image = await makeImage(
+    { ...OPTIONS, secrets_keys, providers: providersOf(1) },
+    async (core) => {
+      for (const place of [0, 1]) {
+        const { id } = await settled(
+          core.workspaces.create({
+            email: `ops${place}@example.com`,
+            password: 'a long password',
+            company_name: `Workspace ${place}`,
           }),
         )
-        const secret = form === 'twilio' ? signing.key : hook.secret
-        hooks.push({
-          ...{ id: hook.id, place, receiver, mode, form, secrets: new Set([secret]) },
-          ...{ hasUnknownSecret: false, off_since_ms: null, isWhole: true },
+        const { key, id: key_id } = await settled(core.apiKeys.create(id, { name: 'live' }))
+        const test = await settled(core.apiKeys.create(id, { name: 'test', mode: 'test' }))
+        const limited = await settled(
+          core.apiKeys.create(id, { name: 'limited', daily_credit_limit: KEY_LIMIT }),
+        )
+        const signing = await settled(core.apiKeys.create(id, { name: 'signing', signs: true }))
+        contacts.push(...(await settled(prepareMailings(core, { id, key, place }))))
+        places.push({
+          ...{ id, key, key_id, test_key: test.key, limited_key: limited.key },
+          ...{ signing_key: signing.key, signing_key_id: signing.id },
         })
+        for (const name of [`acme${place}.example`, `shop${place}.example`, 'common.example']) {
+          const domain = await settled(core.domains.create(id, { domain: name }))
+          domains.push({ id: domain.id, place, name })
+          if (!name.startsWith('acme')) continue
+          for (const record of domain.records) records.set(record.name, record.value)
+          await settled(core.domains.verify(id, domain.id))
+        }
+        for (const { mode, form } of HOOKS) {
+          const receiver = hooks.length + 1
+          const url = `http://10.0.0.${receiver}/hook`
+          const hook = await settled(
+            core.webhooks.create(id, {
+              ...{ url, mode, events: ['*'], format: form },
+              ...(form === 'twilio' && { api_key_id: signing.id }),
+            }),
+          )
+          const secret = form === 'twilio' ? signing.key : hook.secret
+          hooks.push({
+            ...{ id: hook.id, place, receiver, mode, form, secrets: new Set([secret]) },
+            ...{ hasUnknownSecret: false, off_since_ms: null, isWhole: true },
+          })
+        }
       }
-    }
-  })
+    },
+  )
   return { image, places, hooks, domains, contacts, records }
 }
 
@@ -179,7 +182,8 @@ const WARMING_SEEDS = [false, true].map((http) =>
   ),
 )
 
-let prepared: ReturnType<typeof prepareImage> | null = null
+/** By whether secrets are encrypted. */
+const prepared = new Map<boolean, ReturnType<typeof prepareImage>>()
 const isWarm = [false, false]
 
 /** The result of one seed. */
@@ -256,8 +260,11 @@ export async function runSeed(
   seed: number,
   script: readonly Timed[] = scriptOf(seed),
 ): Promise<SeedResult> {
-  prepared ??= prepareImage()
-  const { image, places, hooks, domains, contacts, records } = await prepared
+  const isEncrypted = mixed(seed, 21) % 3 === 0
+  const secrets_keys = isEncrypted ? SECRETS_KEYS : []
+  const preparing = prepared.get(isEncrypted) ?? prepareImage(secrets_keys)
+  prepared.set(isEncrypted, preparing)
+  const { image, places, hooks, domains, contacts, records } = await preparing
   const way = Number(isByHttp(seed))
   if (!isWarm[way]) {
     isWarm[way] = true
@@ -269,7 +276,7 @@ export async function runSeed(
     ...OPTIONS,
     history_days: isHistoric(seed) ? HISTORY_DAYS : null,
     ledger_days: isHistoric(seed) ? LEDGER_DAYS : null,
-    secrets_keys: mixed(seed, 21) % 3 === 0 ? SECRETS_KEYS : [],
+    secrets_keys,
     providers: providersOf(seed),
     retention_days,
     image,

@@ -94,6 +94,7 @@ export function bulk(stage: Stage, step: Doing<'bulk'>): void {
     channel: 'sms',
     content: CONTENTS.sms,
     recipients,
+    ...(step.fate % 3 === 0 && { expires_in: 60 }),
     ...(step.delay_s > 0 && {
       scheduled_at: new Date(Date.now() + step.delay_s * 1000).toISOString(),
     }),

@@ -548,7 +548,7 @@ export async function makeImage(
   fill: (core: Core) => Promise<void>,
 ): Promise<string> {
   restartClock()
-  const image = `${FOLDER}/image.db`
+  const image = `${FOLDER}/image-${options.secrets_keys?.length ?? 0}.db`
   const next = randomOf(1)
   const bytes = (size: number) => Buffer.from(Array.from({ length: size }, () => next() & 255))
   const now = () => new Date()
