@@ -42,7 +42,7 @@ export function settleLookup(step: Step, found: LookupAnswer, holds: boolean): b
       // Among recipients with and without a result, the look-up does not show which ones the provider has.
       if (message.recipients.every(isDue)) {
         message.recipients = withAcceptance(message.recipients, 'sent', new Map())
-        conclude(step)
+        conclude(step, message.recipients)
       }
     } else if (message.status === 'queued') {
       for (const status of advance(message, 'sent')) apply(step, status, null, null)
@@ -185,7 +185,7 @@ function suppressNamed(
 }
 
 /** Applies a report to those of several recipients that it concerns. A report that changes none is added to the history. */
-function applyToRecipients(step: Step, receipt: Receipt): void {
+function applyToRecipients(step: Step, before: readonly StoredRecipient[], receipt: Receipt): void {
   const { message, settlement } = step
   if (receipt.status === 'failed' && isWithAnother(step)) {
     note(step, 'failed', false, receipt)
@@ -197,25 +197,25 @@ function applyToRecipients(step: Step, receipt: Receipt): void {
   if (!isWithAnother(step) && !isErased(message)) {
     message.provider_message_id ??= receipt.provider_message_id
   }
-  const recipients = [...(message.recipients ?? [])]
+  const recipients = [...before]
   for (const { index, report } of reportsFor(recipients, receipt)) {
     const one = recipients[index] as StoredRecipient
     if (report.suppress) suppress(step, report.suppress, one.address)
     const text = isErased(message) ? null : report.error_message
     recipients[index] = reported(one, { ...report, error_message: text }) ?? one
   }
-  const isChanged = recipients.some((one, i) => one !== message.recipients?.[i])
+  const isChanged = recipients.some((one, i) => one !== before[i])
   if (isChanged) {
     message.recipients = recipients
     message.updated_at = settlement.at
   }
-  if (!isChanged || !conclude(step)) note(step, receipt.status, false, receipt)
+  if (!isChanged || !conclude(step, recipients)) note(step, receipt.status, false, receipt)
 }
 
 /** Applies a provider's report. Statuses only go forward. A report without effect is only added to the history. */
 function applyReceipt(step: Step, report: Receipt): void {
   if (step.message.recipients) {
-    applyToRecipients(step, report)
+    applyToRecipients(step, step.message.recipients, report)
     return
   }
   const receipt = reachable(step, ofRecipient(step, report))

@@ -1,6 +1,7 @@
 import { E164 } from '../contract/fields/e164.ts'
 import { emailKey } from '../contract/fields/email-address.ts'
 import type { Outcome, RecipientOutcome } from '../contract/outside/provider.ts'
+import type { StoredRecipient } from '../rows/messages.ts'
 import { backoffMs } from '../runtime/backoff.ts'
 import {
   isDue,
@@ -108,9 +109,9 @@ function reach(
     }
     return undefined
   }
-  const results = rejectListed(step, outcome)
-  message.recipients = withAcceptance(message.recipients, outcome.status ?? 'sent', results)
-  conclude(step)
+  const { recipients, results } = rejectListed(step, message.recipients, outcome)
+  message.recipients = withAcceptance(recipients, outcome.status ?? 'sent', results)
+  conclude(step, message.recipients)
   const due = message.recipients.find(isDue)
   return due && results.get(emailKey(due.address))
 }
@@ -133,28 +134,30 @@ function withoutRejections(
 function reject(step: Step, outcome: Outcome): boolean {
   const { message } = step
   if (message.recipients === null) return false
-  rejectListed(step, outcome)
-  if (message.recipients.some(isDue)) return false
-  conclude(step)
+  const { recipients } = rejectListed(step, message.recipients, outcome)
+  if (recipients.some(isDue)) return false
+  conclude(step, recipients)
   dequeue(step)
   return true
 }
 
-/** Fails the recipients that the outcome lists as rejected. Returns the listed results by address. */
+/** Fails the recipients that the outcome lists as rejected. Returns all recipients, and the listed results by address. */
 function rejectListed(
   step: Step,
+  before: readonly StoredRecipient[],
   { recipients: listed = [] }: Outcome,
-): ReturnType<typeof resultsByAddress> {
+): { recipients: StoredRecipient[]; results: ReturnType<typeof resultsByAddress> } {
   const { message } = step
   const kept = isErased(message) ? listed.map((one) => ({ ...one, error_message: '' })) : listed
   const results = resultsByAddress(kept)
-  for (const { address, status } of message.recipients ?? []) {
+  for (const { address, status } of before) {
     const result = status === 'queued' ? results.get(emailKey(address)) : undefined
     if (result?.type === 'rejected' && result.suppress) suppress(step, result.suppress, address)
   }
-  message.recipients = withRejections(message.recipients ?? [], results)
-  if (message.recipients.some(({ accepted }) => accepted)) message.accepted = true
-  return results
+  const recipients = withRejections(before, results)
+  message.recipients = recipients
+  if (recipients.some(({ accepted }) => accepted)) message.accepted = true
+  return { recipients, results }
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Outcome, Receipt, SuppressionReason } from '../contract/outside/provider.ts'
 import type { EventData } from '../contract/resources/events.ts'
 import type { Channel } from '../contract/resources/messages.ts'
+import type { StoredRecipient } from '../rows/messages.ts'
 import type { MessageEventRow, MessageRow } from '../rows/rows.ts'
 import { fanOut } from './deliveries.ts'
 import { giveBack, giveBackShares } from './money.ts'
@@ -191,7 +192,8 @@ export function fail(step: Step, code: string, text: string): void {
 export function failKnown(step: Step, code: string, text: string): void {
   const { message } = step
   if (message.recipients) {
-    failDue(step, { error_code: code, error_message: text }, { accepted: false })
+    const failure = { error_code: code, error_message: text }
+    failDue(step, message.recipients, failure, { accepted: false })
     return
   }
   // A call has no parts: its hold covers the whole call.
@@ -205,7 +207,7 @@ export function failUnknown(step: Step, text: string): void {
   step.message.accepted = true
   if (step.message.recipients) {
     const failure = { error_code: 'outcome_unknown', error_message: text }
-    failDue(step, failure, { accepted: true })
+    failDue(step, step.message.recipients, failure, { accepted: true })
     return
   }
   for (const status of advance(step.message, 'failed')) apply(step, status, 'outcome_unknown', text)
@@ -215,11 +217,16 @@ export function failUnknown(step: Step, text: string): void {
 type FailureOfDue = Parameters<typeof withoutDue>[1]
 
 /** Fails the recipients that have no result yet, and ends the sending of the message. */
-function failDue(step: Step, failure: FailureOfDue, { accepted }: { accepted: boolean }): void {
+function failDue(
+  step: Step,
+  recipients: readonly StoredRecipient[],
+  failure: FailureOfDue,
+  { accepted }: { accepted: boolean },
+): void {
   const { message } = step
   const kept = isErased(message) ? { ...failure, error_message: null } : failure
-  message.recipients = withoutDue(message.recipients ?? [], kept, { accepted })
-  conclude(step)
+  message.recipients = withoutDue(recipients, kept, { accepted })
+  conclude(step, message.recipients)
   dequeue(step)
 }
 
@@ -227,9 +234,8 @@ function failDue(step: Step, failure: FailureOfDue, { accepted }: { accepted: bo
  * Gives a message with several recipients the status that follows from theirs, and refunds the shares of the rejected ones.
  * Does nothing while a recipient has no result. Returns whether the status changed.
  */
-export function conclude(step: Step): boolean {
+export function conclude(step: Step, recipients: readonly StoredRecipient[]): boolean {
   const { message } = step
-  const recipients = message.recipients ?? []
   const whole = statusOfAll(recipients)
   if (whole === null) return false
   const isFirst = message.status === 'queued'
