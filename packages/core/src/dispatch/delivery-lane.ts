@@ -9,7 +9,7 @@ import { SealedError, type Sealer } from '../secrets/sealer.ts'
 import type { HotVerbs } from '../storage/ports/hot.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type { SendReplies } from '../twiml/send-replies.ts'
-import { type DeliverAnswer, deliveryOutcome } from '../webhooks/deliver.ts'
+import { type DeliverAnswer, type DeliverJob, deliveryOutcome } from '../webhooks/deliver.ts'
 
 import {
   fingerprintOf,
@@ -21,7 +21,7 @@ import {
 import { batches, type Lane, persist } from './lane.ts'
 import type { Performer } from './performer.ts'
 
-import { createShares, type ReceiverRef, type Shares } from './shares.ts'
+import { createShares, type ReceiverAnswer, type ReceiverRef, type Shares } from './shares.ts'
 
 /** The maximum duration of one attempt: during a rotation of the secret, an attempt may send two requests. */
 const ATTEMPT_MAX_MS = 2 * LIMITS.webhook_deadline_ms
@@ -84,9 +84,6 @@ interface Begun<Delivery> {
 }
 
 type OpenedDelivery = Begun<Opened<ClaimedDelivery>>
-
-/** A delivery whose `secret` signs its first request. */
-type SignedDelivery = OpenedDelivery['delivery'] & ReturnType<typeof signingSecrets>
 
 /** Opens the lane. */
 export function deliveryLane(options: DeliveryLaneParts): DeliveryLane {
@@ -186,9 +183,7 @@ async function deliverBatch(
   { began, start_by_ms }: { began: number; start_by_ms: number },
 ): Promise<void> {
   const { storage, runtime, performer, tracing, shares, recordTogether } = parts
-  const jobs = batch.map(
-    ({ delivery }): SignedDelivery => ({ ...delivery, ...signingSecrets(delivery) }),
-  )
+  const jobs = batch.map(({ delivery }) => jobOf(delivery))
   let is_lost = false
   const received = await performer.deliver(jobs, start_by_ms).catch((error) => {
     runtime.log.error({ err: error }, 'a batch of deliveries was lost')
@@ -198,10 +193,9 @@ async function deliverBatch(
   const answers = received ?? batch.map(() => null)
   const mayWait = freeSlots(shares, batch, answers, { began, at: runtime.elapsed() })
   const replied = await Promise.all(batch.map((each, i) => reply(parts, each, answers[i] ?? null)))
-  const results = jobs.map((job, i) => {
-    const { is_probe } = batch[i] as OpenedDelivery
-    return resultOf(parts, { delivery: job, is_probe }, replied[i] ?? null, is_lost)
-  })
+  const results = batch.map((each, i) =>
+    resultOf(parts, each, jobs[i] as DeliverJob, replied[i] ?? null, is_lost),
+  )
   const waits_until = receiverWait(parts, batch)
   for (const result of results) result.receiver_waits_until = waits_until
   const record = mayWait ? storage.hot.recordDeliveries : recordTogether
@@ -216,6 +210,25 @@ async function deliverBatch(
   }
   for (const result of results) reportAttempt(runtime, result)
   tracing?.delivered(results)
+}
+
+/** What a thread gets of a delivery. */
+function jobOf(delivery: OpenedDelivery['delivery']): DeliverJob {
+  const { secret, other_secret } = signingSecrets(delivery)
+  return {
+    workspace_id: delivery.workspace_id,
+    delivery_id: delivery.delivery_id,
+    event_id: delivery.event_id,
+    event: delivery.event,
+    url: delivery.url,
+    secret,
+    other_secret,
+    body: delivery.body,
+    message: delivery.message,
+    attempt: delivery.attempt,
+    format: delivery.format,
+    headers: delivery.headers,
+  }
 }
 
 /** Requeues deliveries with an unreadable secret. No attempt is counted, but the receiver's share counts a failure. */
@@ -246,11 +259,19 @@ function freeSlots(
   let mayWait = false
   for (const [i, { delivery, is_probe }] of batch.entries()) {
     const answer = answers[i] ?? null
-    const status = answer?.response_status ?? null
     const when = { began, at, is_probe }
-    mayWait = shares.ended(delivery, answer && { ...answer, status }, when) || mayWait
+    mayWait = shares.ended(delivery, answer && receiverAnswer(answer), when) || mayWait
   }
   return mayWait
+}
+
+function receiverAnswer({
+  response_status: status,
+  error,
+  retry_after_ms,
+  duration_ms,
+}: DeliverAnswer): ReceiverAnswer {
+  return { status, error, retry_after_ms, duration_ms }
 }
 
 /** Until when the receiver of a batch gets nothing; null for no wait. */
@@ -289,26 +310,27 @@ async function reply(
 /** `answer` is null if the thread died (`is_lost`), or if no request began: it was too late, or there is a pause. */
 function resultOf(
   { runtime, losses }: BatchParts,
-  { delivery, is_probe }: Begun<SignedDelivery>,
+  { delivery, is_probe }: OpenedDelivery,
+  { secret, other_secret }: DeliverJob,
   answer: DeliverAnswer | null,
   is_lost: boolean,
 ): DeliveryResult {
   const { workspace_id, webhook_id, delivery_id, token, previous_secret, gate_host } = delivery
-  const {
-    started_at_ms,
-    used_other_secret,
-    twiml: _,
-    ...rest
-  } = answer ?? lostAnswer(runtime.now().getTime())
+  const known = answer ?? lostAnswer(runtime.now().getTime())
   if (answer) losses.forget(delivery_id)
-  const signed_with = used_other_secret ? delivery.other_secret : delivery.secret
+  const signed_with = known.used_other_secret ? other_secret : secret
   return {
     workspace_id,
     webhook_id,
     delivery_id,
     token,
-    started_at: new Date(started_at_ms),
-    ...rest,
+    started_at: new Date(known.started_at_ms),
+    duration_ms: known.duration_ms,
+    response_status: known.response_status,
+    response_body: known.response_body,
+    error: known.error,
+    retry_after_ms: known.retry_after_ms,
+    address: known.address ?? null,
     signed_with:
       previous_secret === null || signed_with === null ? null : fingerprintOf(signed_with),
     is_probe,

@@ -444,7 +444,7 @@ export function debitFor(
     amount: units(isHeld ? 0 : -amount),
     held_delta: units(isHeld ? amount : 0),
     counter_account: `revenue:${first.channel}`,
-    reference: { ...reference, n: 0 },
+    reference: { n: 0, ...reference },
     channel: first.channel,
     quantity: prices.reduce((sum, { quantity }) => sum + quantity, 0),
     unit_price: commonUnitPrice(prices),

@@ -106,8 +106,8 @@ function outcomeOf(job: SendJob): Outcome {
   const accepted = { type: 'accepted', provider_message_id: idOf(job) } as const
   // Reported at once, because a look-up of each message would be a quarter of the storage's work for it.
   const isKnown = story === DELIVERED && job.channel !== 'voice' && job.recipient !== TALKATIVE
-  if (isKnown) return { ...accepted, lookup_after_ms: null, status: 'delivered' }
-  return { ...accepted, lookup_after_ms: story.wait_ms }
+  if (isKnown) return { lookup_after_ms: null, status: 'delivered', ...accepted }
+  return { lookup_after_ms: story.wait_ms, ...accepted }
 }
 
 /** Each recipient has its own story. */

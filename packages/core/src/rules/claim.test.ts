@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { builders, testRuntime } from '../../test/fixtures.ts'
 import { units } from '../contract/fields/units.ts'
+import type { StoredRecipient } from '../rows/messages.ts'
 import type { MessageRow } from '../rows/rows.ts'
 import {
   claimLookups,
@@ -12,6 +13,7 @@ import {
   queuedRow,
   type Route,
 } from './claim.ts'
+import { suppressionKey } from './recipients.ts'
 
 const created_at = new Date('2026-05-04T09:00:00.000Z')
 const now = new Date('2026-05-04T09:00:10.000Z')
@@ -107,6 +109,41 @@ describe('planClaim', () => {
         finished_at: null,
       },
     ])
+  })
+
+  it('gives the claimed message each column that it read', () => {
+    const message = due('m1', {
+      attempt: 1,
+      unknown_since: new Date(created_at.getTime() + 1),
+      bulk_id: 'b1',
+      channel: 'email',
+      recipients: [],
+      accepted: true,
+      provider: 'other',
+      provider_message_id: 'p1',
+      scheduled_at: new Date(created_at.getTime() + 2),
+      expires_at: new Date(created_at.getTime() + 3),
+      sent_at: new Date(created_at.getTime() + 4),
+    })
+    const [claimed] = claim([message]).claimed
+    expect(claimed).toMatchObject({ ...message, token: 't2', attempt: 2 })
+  })
+
+  it('leaves out those of several recipients who opted out', () => {
+    const [a, b] = ['a@x.example', 'b@x.example'].map((address) => ({
+      address,
+      role: 'to' as const,
+      status: 'queued' as const,
+      accepted: false,
+      error_code: null,
+      error_message: null,
+    })) as [StoredRecipient, StoredRecipient]
+    const mail = due('m1', { channel: 'email', recipient: a.address, recipients: [a, b] })
+    const suppressed = [
+      suppressionKey({ workspace_id: 'w1', channel: 'email', address: b.address }),
+    ]
+    const [claimed] = claim([mail], { at: LATE, suppressed }).claimed
+    expect(claimed).toMatchObject({ suppressed: false, left_out: [b.address], route: carried })
   })
 
   it('releases a message that waited and whose recipient is suppressed now', () => {

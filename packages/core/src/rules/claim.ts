@@ -186,9 +186,10 @@ export function planQueue(
   mayClaim: (message: MessageRow) => boolean = isDueAtOnce,
 ): QueuePlan {
   const plan: QueuePlan = { queue: [], attempts: [], claimed: [], waiting: [] }
+  const claiming = context && { ...context, ...NONE }
   for (const message of messages) {
     const queued = queuedRow(message)
-    const claim = context && mayClaim(message) ? claimNew(message, queued, context) : null
+    const claim = claiming && mayClaim(message) ? claimNew(message, queued, claiming) : null
     plan.queue.push(claim?.queued ?? queued)
     if (claim) {
       plan.attempts.push(claim.attempt)
@@ -222,8 +223,8 @@ const NONE = {
 }
 
 /** Claims a new message as a claim of its queue row would; null if no provider can take the message now. */
-function claimNew(message: MessageRow, queued: NewQueueRow, context: ClaimOfNew) {
-  const { claimed, lease, attempt } = claimOne(dueMessage(message, queued), { ...context, ...NONE })
+function claimNew(message: MessageRow, queued: NewQueueRow, context: ClaimOfNew & ClaimContext) {
+  const { claimed, lease, attempt } = claimOne(dueMessage(message, queued), context)
   if (attempt === null) return null
   const { now, lease_ms } = context
   const { token, attempt: number } = lease
@@ -279,29 +280,52 @@ function claimOne(found: DueMessage, context: ClaimContext): OneClaim {
   const interrupted = found.token !== null
   const route = chosen ?? interruptedRoute(found, context)
   return {
+    // Without a spread: Node 20 takes 1 µs for each property that follows one, 24 µs for these.
     claimed: {
-      ...found,
+      message_id,
+      workspace_id,
+      task: found.task,
       token,
       attempt: number,
+      unknown_since: found.unknown_since,
+      api_key_id: found.api_key_id,
+      bulk_id: found.bulk_id,
+      credits_used: found.credits_used,
+      channel: found.channel,
+      sender: found.sender,
+      recipient: found.recipient,
+      recipients: found.recipients,
+      content: found.content,
+      livemode: found.livemode,
+      status: found.status,
+      accepted: found.accepted,
+      provider: found.provider,
+      provider_message_id: found.provider_message_id,
+      created_at: found.created_at,
+      scheduled_at: found.scheduled_at,
+      expires_at: found.expires_at,
+      sent_at: found.sent_at,
       interrupted,
       suppressed,
       left_out: suppressed ? [] : gone,
       route,
     },
     lease: { message_id, token: isReleased ? null : token, attempt: number },
-    attempt:
-      provider === null ? null : started({ workspace_id, message_id, number, provider, now }),
+    attempt: provider === null ? null : startedAttempt(found, number, provider, now),
   }
 }
 
-function started({
-  now,
-  ...attempt
-}: Pick<MessageAttemptRow, 'workspace_id' | 'message_id' | 'number' | 'provider'> & {
-  now: Date
-}): MessageAttemptRow {
+function startedAttempt(
+  { workspace_id, message_id }: DueMessage,
+  number: number,
+  provider: string,
+  now: Date,
+): MessageAttemptRow {
   return {
-    ...attempt,
+    workspace_id,
+    message_id,
+    number,
+    provider,
     outcome: 'started',
     provider_message_id: null,
     error_code: null,

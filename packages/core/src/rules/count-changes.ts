@@ -77,17 +77,13 @@ export function isWithoutMessages(
   return [...sums.values()].every(([n, tests]) => n === 0 && tests === 0)
 }
 
-function created({
-  id,
-  workspace_id,
-  channel,
-  livemode,
-  created_at,
-  ...message
-}: Pick<
-  MessageRow,
-  'id' | 'workspace_id' | 'channel' | 'livemode' | 'created_at' | 'status' | 'error_code'
->): StatusChange {
+function created(
+  message: Pick<
+    MessageRow,
+    'id' | 'workspace_id' | 'channel' | 'livemode' | 'created_at' | 'status' | 'error_code'
+  >,
+): StatusChange {
+  const { id, workspace_id, channel, livemode, created_at } = message
   return { id, workspace_id, channel, livemode, created_at, from: null, to: countedAs(message) }
 }
 
@@ -106,9 +102,17 @@ function changesByHour(changes: readonly StatusChange[]): Iterable<CountChange> 
     const key = `${workspace_id}\n${hour}\n${channel}\n${status}`
     let sum = sums.get(key)
     if (!sum) {
-      const since = new Date(hour)
-      const period = { workspace_id, unit: 'hour', since, channel, status } as const
-      sum = { ...period, count: 0, test_count: 0, first_id: null, last_id: null }
+      sum = {
+        workspace_id,
+        unit: 'hour',
+        since: new Date(hour),
+        channel,
+        status,
+        count: 0,
+        test_count: 0,
+        first_id: null,
+        last_id: null,
+      }
       sums.set(key, sum)
     }
     return sum

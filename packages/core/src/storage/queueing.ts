@@ -85,13 +85,13 @@ function queueIn<
   try {
     const plan = planOn(reservation?.terms ?? null)
     return {
-      ...plan,
       handOver() {
         reservation?.handOver(plan.claimed)
         if (plan.waiting.length > 0) lane?.queued(plan.waiting)
       },
       release: () => reservation?.release(),
       giveBack: () => reservation?.giveBack(plan.claimed),
+      ...plan,
     }
   } catch (error) {
     reservation?.release()

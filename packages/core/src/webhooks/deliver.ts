@@ -99,7 +99,8 @@ export function createDeliverer({
   })
   const send = async (job: DeliverJob): Promise<DeliverAnswer | null> => {
     const answer = await post(job, { client, now })
-    return answer && { ...answer, address: addresses.get(new URL(job.url).hostname) ?? null }
+    if (answer) answer.address = addresses.get(new URL(job.url).hostname) ?? null
+    return answer
   }
   let closed = false
   return {
@@ -139,7 +140,7 @@ async function deliverOne(
 async function post(
   job: DeliverJob,
   { client, now }: { client: HttpClient; now: () => Date },
-): Promise<Omit<DeliverAnswer, 'address'> | null> {
+): Promise<DeliverAnswer | null> {
   const at = now()
   const began = performance.now()
   const { method = 'POST', url = job.url, body, headers } = FORMATS[job.format].request(job, at)
@@ -169,6 +170,7 @@ async function post(
         : null,
     twiml: is_answered ? twiml : null,
     used_other_secret: false,
+    address: null,
   }
 }
 

@@ -221,8 +221,10 @@ export function decoder(
         ? null
         : (value: unknown) => column.mapFromDriverValue(value),
   }))
+  // A copy has room for all columns at once; a new object grows with each.
+  const empty = Object.fromEntries(columns.map(([key]) => [key, null]))
   return (values) => {
-    const row: Record<string, unknown> = {}
+    const row: Record<string, unknown> = { ...empty }
     for (let i = 0; i < codecs.length; i++) {
       const { key, decode } = codecs[i] as (typeof codecs)[number]
       const value = values[i]
