@@ -23,27 +23,39 @@ export function hashOf(paths, facts) {
   const hash = createHash('sha256')
   for (const fact of facts) hash.update(`${fact}\0`)
   for (const path of paths.flatMap(filesIn)) {
-    const content = existsSync(path) ? readFileSync(path) : 'absent'
+    const content = contentOf(path)
     hash.update(`${path}\0${content.length}\0`).update(content)
   }
   return hash.digest('hex')
 }
 
+function contentOf(path) {
+  try {
+    return readFileSync(path)
+  } catch (error) {
+    if (error.code === 'ENOENT') return 'absent'
+    throw error
+  }
+}
+
 function filesIn(path) {
-  if (!existsSync(path)) return [path]
   const entries = readEntries(path)
   if (entries === null) return [path]
   return entries
     .filter(({ name }) => !name.endsWith('.test.ts') && name !== 'node_modules')
     .sort((a, b) => (a.name < b.name ? -1 : 1))
-    .flatMap((entry) => filesIn(join(path, entry.name)))
+    .flatMap((entry) => {
+      const inner = join(path, entry.name)
+      // To read each file as a folder first would take a quarter of the time.
+      return entry.isFile() ? [inner] : filesIn(inner)
+    })
 }
 
 function readEntries(path) {
   try {
     return readdirSync(path, { withFileTypes: true })
   } catch (error) {
-    if (error.code === 'ENOTDIR') return null
+    if (error.code === 'ENOTDIR' || error.code === 'ENOENT') return null
     throw error
   }
 }
