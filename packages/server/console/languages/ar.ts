@@ -1405,6 +1405,8 @@ export default {
     other: '{n} عملية تسليم',
   },
   Deliveries: 'عمليات التسليم',
+  'Once it is enabled, “Recover” sends the lost deliveries.':
+    'بعد التفعيل يرسل «استعادة» التسليمات المفقودة.',
   'No deliveries': 'لا عمليات تسليم',
   'Events for this webhook appear here. A test event shows whether it works.':
     'تظهر هنا أحداث خطاف الويب هذا. ويبيّن حدث اختباري ما إذا كان يعمل.',
@@ -1528,6 +1530,8 @@ export default {
   'in a moment': 'بعد لحظات',
   'just now': 'الآن',
   'Ctrl K': 'Ctrl K',
+  'Choose a contact from the list, or write its number.':
+    'اختر جهة اتصال من القائمة أو اكتب رقمها.',
   'The name of a contact, or one address or several, separated by commas.':
     'اسم جهة اتصال، أو عنوان واحد أو عدة عناوين تفصل بينها فواصل.',
   'The name of a contact, or a phone number with + and country code, such as +14155550100.':

@@ -1296,6 +1296,8 @@ export default {
   '{attempt_count} of {max_attempts}': '{attempt_count} von {max_attempts}',
   '{n} deliveries': { one: '{n} Zustellung', other: '{n} Zustellungen' },
   Deliveries: 'Zustellungen',
+  'Once it is enabled, “Recover” sends the lost deliveries.':
+    'Nach dem Aktivieren sendet „Nachholen“ die verlorenen Zustellungen.',
   'No deliveries': 'Keine Zustellungen',
   'Events for this webhook appear here. A test event shows whether it works.':
     'Ereignisse für diesen Webhook erscheinen hier. Ein Testereignis zeigt, ob er funktioniert.',
@@ -1403,6 +1405,8 @@ export default {
   'in a moment': 'gleich',
   'just now': 'gerade eben',
   'Ctrl K': 'Strg K',
+  'Choose a contact from the list, or write its number.':
+    'Einen Kontakt aus der Liste wählen oder die Nummer schreiben.',
   'The name of a contact, or one address or several, separated by commas.':
     'Der Name eines Kontakts, oder eine Adresse oder mehrere, durch Kommas getrennt.',
   'The name of a contact, or a phone number with + and country code, such as +14155550100.':

@@ -9,7 +9,7 @@ import { TextInput } from './field.tsx'
 import { Form } from './form.tsx'
 
 /**
- * A dialog over the page. Esc and a click beside it call `onClose`; the focus returns to the element before, or to the page. `side`: at the
+ * A dialog over the page. Esc and a click beside it call `onClose`, unless it `isKept`; the focus returns to the element before, or to the page. `side`: at the
  * right edge, for details.
  */
 export function Dialog({
@@ -25,7 +25,7 @@ export function Dialog({
   /** Buttons at the end. */
   actions?: ComponentChildren
   side?: boolean
-  /** Whether a click beside the dialog leaves it open. */
+  /** Whether Esc and a click beside the dialog leave it open. */
   isKept?: boolean
   onClose(): void
 }) {
@@ -50,7 +50,11 @@ export function Dialog({
       aria-labelledby="dialog-title"
       onCancel={(event) => {
         event.preventDefault()
-        onClose()
+        if (!isKept) onClose()
+      }}
+      onKeyDown={(event) => {
+        // Browsers close a dialog at the second Esc, also when its `cancel` is prevented.
+        if (isKept && event.key === 'Escape') event.preventDefault()
       }}
       onMouseDown={(event) => {
         if (event.target === element.current && !isKept) onClose()
@@ -141,7 +145,7 @@ export function FormDialog({
   )
 }
 
-/** Shows a secret that is never shown again. A click beside the dialog does not close it. */
+/** Shows a secret that is never shown again. Neither Esc nor a click beside the dialog closes it. */
 export function SecretDialog({
   title,
   secret,

@@ -22,7 +22,7 @@ import { facts } from '../../shell/facts.ts'
 import { count, credits, number, tableWords } from '../../shell/format.ts'
 import { askLater, useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
-import { filtersOf, go, isReturn, query, setQuery } from '../../shell/router.ts'
+import { filtersOf, go, isReturn, query } from '../../shell/router.ts'
 import { session } from '../../shell/session.ts'
 import { rich, t } from '../../shell/text.ts'
 import { inWords, wordOf } from '../../shell/words.ts'
@@ -136,10 +136,8 @@ function BulkForm({ start }: { start: Form }) {
     contactsText({ tag }).then((filled) => setText((typed) => typed || filled), setError)
   }
   useEffect(() => {
-    // The link of the contacts' page. What the person typed meanwhile stays.
+    // The link of the contacts' page, also after a reload. What the person typed meanwhile, or before Back, stays.
     if (!query.value.has('contacts')) return
-    // Back must not fill in the contacts again.
-    setQuery({ contacts: '' })
     contactsText(filter).then((filled) => setText((typed) => typed || filled), setError)
   }, [])
   const { body: shared, faults } = sharedOf(draft)

@@ -138,6 +138,7 @@ function Recipient({
     onInput(before + (before && ' ') + (addressOf(person) ?? ''))
   }
   const [chosen, setChosen] = useState<FoundPerson>()
+  const isName = !isMail && /\p{L}/u.test(typed)
   const isChosen = chosen !== undefined && typed.trim() === addressOf(chosen)
   const people = usePeople(typed, take, addressOf)
   const element = useRef<HTMLInputElement>(null)
@@ -158,7 +159,7 @@ function Recipient({
           <SandboxHint channel={channel} />
         </>
       }
-      error={error}
+      error={error && isName ? t('Choose a contact from the list, or write its number.') : error}
     >
       {(control) => (
         <span class="combobox">

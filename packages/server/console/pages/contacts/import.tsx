@@ -228,7 +228,7 @@ export function Import({ onClose, onDone }: { onClose(): void; onDone(): void })
                 </Button>
               </>
             )}
-            {!progress && <Mapping {...preview} />}
+            {!progress && <Mapping {...preview} rows={good} />}
           </>
         )}
       </div>

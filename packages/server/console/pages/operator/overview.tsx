@@ -65,9 +65,10 @@ function Overview() {
               <Figure
                 name={t('Messages due')}
                 value={number(message_queue.due)}
-                note={rich('the oldest is from {time}', {
-                  time: since(message_queue.oldest_due_at),
-                })}
+                note={
+                  message_queue.oldest_due_at &&
+                  rich('the oldest is from {time}', { time: since(message_queue.oldest_due_at) })
+                }
               />
               <Figure
                 name={t('Deliveries due')}

@@ -130,7 +130,11 @@ export function OneWebhook({ id, deliveryId }: { id: string; deliveryId: string 
         plural="deliveries"
         empty={
           <Empty icon="webhooks" title={t('No deliveries')}>
-            <p>{t('Events for this webhook appear here. A test event shows whether it works.')}</p>
+            {!status && (
+              <p>
+                {t('Events for this webhook appear here. A test event shows whether it works.')}
+              </p>
+            )}
           </Empty>
         }
       />
@@ -222,7 +226,8 @@ function Head({
         <div class="notice">
           <p>
             <strong>{t('Disabled.')}</strong>{' '}
-            {REASONS[webhook.disabled_reason ?? ''] ?? webhook.disabled_reason}
+            {REASONS[webhook.disabled_reason ?? ''] ?? webhook.disabled_reason}{' '}
+            {t('Once it is enabled, “Recover” sends the lost deliveries.')}
           </p>
           {may('develop') && <Button onClick={enable}>{t('Enable')}</Button>}
         </div>
