@@ -61,7 +61,9 @@ export async function ask<T>(
     world.trace(`${what}: error ${code ?? message}`)
     const isExplained =
       world.isStopping || (isHidden && isFaulted(world, elapsedMs() - HIDDEN_MS, elapsedMs()))
-    const isUnreadable = code === 'secrets_key' && world.settings.isKeyMissing
+    // A code that was accepted without the key is sent when the key is back.
+    const isUnreadable =
+      world.settings.isKeyMissing && (code === 'secrets_key' || message.includes('cannot be read'))
     if (code !== 'SQLITE_FULL' && !isExplained && !isUnreadable) {
       world.violate('no error without a fault', `${what}: ${code ?? ''} ${(error as Error).stack}`)
     }

@@ -426,7 +426,8 @@ const passages: readonly fc.Arbitrary<Timed[]>[] = [
   fc
     .record({ workspace, fates })
     .map(({ workspace, fates }) => [
-      after(0, { do: 'prices', which: 1 }),
+      ...[0, 1, 2, 3].map((which) => after(3, { do: 'change', which, how: 'rotate' } as const)),
+      after(300, { do: 'prices', which: 1 }),
       ...fates.slice(0, 4).map((fate, n) => after(60, anyOf(n, { workspace, fate }))),
       after(300, { do: 'prices', which: 2 }),
       ...fates.slice(4).map((fate, n) => after(60, anyOf(n, { workspace, fate }))),
