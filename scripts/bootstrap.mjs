@@ -3,7 +3,7 @@
 //   node scripts/bootstrap.mjs [--build | --build=types] [-- command …]
 //
 // Installs the dependencies and, with --build, builds the packages; skips what is up to date. Its own messages go to
-// stderr, and it exits with the command's exit code. Scripts of this repository run in this process. It needs only Node.
+// stderr, and it exits with the command's exit code. It needs only Node.
 //
 // This file uses only syntax that old versions of Node can parse, so that they print the message below.
 

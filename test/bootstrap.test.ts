@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -90,52 +90,6 @@ describe('runCommand', () => {
 
   it('ends the command when its own parent dies', async () => {
     const quoted = running(SERVICE).map((arg) => `'${arg.replaceAll("'", "'\\''")}'`)
-    const { child, ended } = start('sh', ['-c', `node ${quoted.join(' ')}; true`])
-    await untilUp()
-    child.kill('SIGKILL')
-    expect((await ended).stdout).toBe('told SIGTERM\n')
-  })
-})
-
-describe('runHere', () => {
-  /** A program that runs `script` in its own process, as the bootstrap runs a service. */
-  function here(script: string, ...args: string[]): string[] {
-    writeFileSync(join(folder, 'script.cjs'), script)
-    const words = JSON.stringify(['script.cjs', ...args])
-    return module(`import { runHere } from '${PROCESSES}'\nawait runHere(${words})`)
-  }
-
-  it('gives the script its arguments, and ends with its exit code', async () => {
-    const printing = 'console.log(JSON.stringify(process.argv.slice(1))); process.exitCode = 3'
-    const { code, stdout } = await start('node', here(printing, 'dev', '--port=1')).ended
-    const [path = '', ...args] = JSON.parse(stdout) as string[]
-    expect({ code, path: basename(path), args }).toEqual({
-      code: 3,
-      path: 'script.cjs',
-      args: ['dev', '--port=1'],
-    })
-  })
-
-  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('leaves %s to the script', async (signal) => {
-    const { child, ended } = start('node', here(SERVICE))
-    await untilUp()
-    child.kill(signal)
-    expect(await ended).toEqual({ code: 7, stdout: `told ${signal}\n`, stderr: '' })
-  })
-
-  it('ends a script that has no handler by the signal', async () => {
-    const { child, ended } = start(
-      'node',
-      here("setInterval(() => {}, 1000); require('fs').writeFileSync('up', '')"),
-    )
-    await untilUp()
-    child.kill('SIGTERM')
-    await ended
-    expect(child.signalCode).toBe('SIGTERM')
-  })
-
-  it('ends the script when its own parent dies', async () => {
-    const quoted = here(SERVICE).map((arg) => `'${arg.replaceAll("'", "'\\''")}'`)
     const { child, ended } = start('sh', ['-c', `node ${quoted.join(' ')}; true`])
     await untilUp()
     child.kill('SIGKILL')

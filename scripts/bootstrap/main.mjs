@@ -3,7 +3,7 @@ import { build, staleBuilds } from './build.mjs'
 import { install, isInstalled } from './install.mjs'
 import { withLock } from './lock.mjs'
 import { readPackages } from './packages.mjs'
-import { print, runCommand, runHere } from './processes.mjs'
+import { print, runCommand } from './processes.mjs'
 
 const ROOT = new URL('../..', import.meta.url)
 
@@ -18,14 +18,7 @@ export async function main(args) {
       if (run.build) await build(packages, run)
     })
   }
-  const [program, script] = run.command
-  if (program === 'node' && isOurs(script)) return runHere(run.command.slice(1))
   process.exit(run.command.length === 0 ? 0 : await runCommand(run.command))
-}
-
-/** Whether the first argument of Node is a script of this repository, and no option and no script of a dependency. */
-function isOurs(script = '-') {
-  return !script.startsWith('-') && !script.startsWith('node_modules/')
 }
 
 function isReady(packages, run) {

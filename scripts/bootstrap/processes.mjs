@@ -1,8 +1,6 @@
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
-import { resolve as resolvePath } from 'node:path'
 import { isatty } from 'node:tty'
-import { pathToFileURL } from 'node:url'
 
 const WATCH_MS = 250
 // The service itself takes up to 25 s to finish its work in flight.
@@ -15,10 +13,8 @@ const isWindows = process.platform === 'win32'
 const parent = process.ppid
 const children = new Set()
 let exitCode = null
-let isHere = false
 
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP']
-for (const signal of SIGNALS) process.on(signal, pass)
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => pass(signal))
 process.on('exit', () => {
   for (const child of children) end(child, child.isGroup ? 'SIGKILL' : 'SIGTERM')
 })
@@ -62,18 +58,6 @@ export function runCommand([command, ...args]) {
     })
     child.once('exit', (code, signal) => resolve(code ?? 128 + constants.signals[signal]))
   })
-}
-
-/**
- * Runs a script in this process, which saves the start of another one. The script gets the signals, and ends the process; it ends
- * with our parent.
- */
-export async function runHere([script, ...args]) {
-  isHere = true
-  for (const signal of SIGNALS) process.off(signal, pass)
-  const path = resolvePath(script)
-  process.argv = [process.execPath, path, ...args]
-  await import(pathToFileURL(path).href)
 }
 
 /**
@@ -142,11 +126,9 @@ function pass(signal) {
 /** npm sends a signal only to its shell, which dies without forwarding it: the end of our parent is the signal. */
 function leave() {
   clearInterval(watch)
-  if (isHere) process.kill(process.pid, 'SIGTERM')
-  else if (exitCode === null) pass('SIGTERM')
+  if (exitCode === null) pass('SIGTERM')
   setTimeout(() => {
     for (const child of children) end(child, 'SIGKILL')
-    if (isHere) process.exit(128 + constants.signals.SIGTERM)
   }, GRACE_MS).unref()
 }
 
