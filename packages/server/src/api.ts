@@ -116,6 +116,8 @@ export function apiSettings({ logger, newRequestId = randomUUID }: ApiOptions) {
     // A child logger for each request costs more than the log lines. Each line names the request itself.
     childLoggerFactory: (parent) => parent,
     bodyLimit: LIMITS.body_bytes,
+    // Plugins wait for nothing but their modules. Fastify's limit of 10 s ended the start on a machine that was busy or suspended.
+    pluginTimeout: 0,
     // The contract's schemas read requests and write answers. Fastify's own compilers would be loaded at the start, for
     // no route: 60 ms of CPU and 10 MB.
     schemaController: {

@@ -53,8 +53,6 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
     trustProxy: config.trust_proxy.length > 0 ? config.trust_proxy : false,
     requestTimeout: REQUEST_MAX_MS,
     connectionTimeout: SILENCE_MAX_MS,
-    // Plugins wait for nothing but their modules. Fastify's limit of 10 s ended the start on a machine that was busy or suspended.
-    pluginTimeout: 0,
     // `headerFault` checks the Host header: Node's own refusal has an empty body.
     http: { connectionsCheckingInterval: SLOWNESS_CHECK_MS, requireHostHeader: false },
     forceCloseConnections: 'idle',
