@@ -62,7 +62,7 @@ const aTemplated = (fields: Fields<'templated'>): Doing<'templated'> => ({
 const CHANNELS = ['sms', 'whatsapp', 'email'] as const
 const CODE_CHANNELS = ['sms', 'email', 'whatsapp', 'voice'] as const
 
-/** So many looks have all questions. */
+/** This number of looks asks all questions. */
 const PAGES = 22
 
 /** People who get few other mails: after one complaint, each later mail to several people is refused. */

@@ -312,10 +312,10 @@ describe('the findings', () => {
     await world().grant(owner, 100)
     let status = 200
     const receiver = await openReceiver({ answer: () => status })
-    // Others that fail, but were not enabled again.
+    const { id } = await world().webhook(owner, { url: receiver.url, events: ['message.sent'] })
+    // Others that fail, but were not enabled again. They are first in the list.
     const refused = { url: 'http://127.0.0.1:9/hook', events: ['message.sent'] }
     for (let i = 0; i < 6; i++) await world().webhook(owner, refused)
-    const { id } = await world().webhook(owner, { url: receiver.url, events: ['message.sent'] })
     const { token } = owner
     const enable = async (is_active: boolean) =>
       world().call('PUT', `/api/v1/webhooks/${id}`, { token, json: { is_active } })

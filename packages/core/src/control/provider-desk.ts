@@ -327,7 +327,7 @@ export interface RecentOutcomes {
 /** Counts the outcomes of the calls of this process by minute. */
 export interface ProviderRecord {
   note(provider: string, outcomes: readonly Outcome[]): void
-  /** Notes that the provider has answered after all: late, or to a look-up. */
+  /** Notes that the provider answered late, or knew a message of unknown outcome in a look-up. */
   noteAnswer(provider: string): void
   of(provider: string): RecentOutcomes
 }

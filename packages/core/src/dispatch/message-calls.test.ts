@@ -451,7 +451,6 @@ it('look-ups are stored in their places, and counted if a request was made', asy
   const { lookUp, lookups, settled, counts, inFlight, answered } = open()
   await lookUp(claimedMany(4, lookup))
   expect(inFlight.calls).toBe(4)
-  expect(answered).toEqual([])
   await lookups[0]?.answer([found(), { type: 'not_begun' }, { type: 'not_found' }])
   expect(settled.map(({ message_id, result }) => [message_id, result])).toEqual([
     ['m0', { task: 'lookup', found: found() }],
@@ -464,8 +463,20 @@ it('look-ups are stored in their places, and counted if a request was made', asy
     'lookedUp a not_found': 1,
     'lookedUp a unavailable': 1,
   })
-  expect(answered).toEqual(['a'])
+  // The provider had taken these messages before.
+  expect(answered).toEqual([])
   expect(inFlight.calls).toBe(0)
+})
+
+it('a provider has answered when a look-up finds a message whose outcome was unknown', async () => {
+  const { lookUp, lookups, answered } = open()
+  const doubtful = { ...lookup, unknown_since: new Date(0) }
+  await lookUp(claimedMany(2, doubtful))
+  await lookups[0]?.answer([{ type: 'not_found' }, { type: 'unavailable' }])
+  expect(answered).toEqual([])
+  await lookUp(claimedMany(2, doubtful))
+  await lookups[1]?.answer([{ type: 'not_found' }, found()])
+  expect(answered).toEqual(['a'])
 })
 
 it.each(['fails', 'is not answered'])('a look-up that %s is made again later', async (how) => {

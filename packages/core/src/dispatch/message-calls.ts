@@ -311,9 +311,9 @@ async function settleLate(
     if (!outcome) return []
     return outcome.type === 'accepted' || isNotAccepted(outcome) ? [{ message, outcome }] : []
   })
-  if (outcomes.some(({ type }) => type === 'accepted' || type === 'rejected')) {
-    parts.routing.noteAnswer(provider)
-  }
+  const isAnswer = (one: Outcome) =>
+    one.type === 'accepted' || (one.type === 'rejected' && one !== UNVERIFIED)
+  if (outcomes.some(isAnswer)) parts.routing.noteAnswer(provider)
   await settleMessages(
     parts,
     known.map(({ message }) => message),
@@ -348,7 +348,11 @@ export async function lookUpBatch(
   for (const { type } of results) {
     if (type !== 'not_begun') runtime.telemetry?.lookedUp(provider, type)
   }
-  if (results.some(({ type }) => type === 'found')) routing.noteAnswer(provider)
+  // A provider whose look-ups work may still take no message, so a message that it took before shows nothing.
+  const isDoubtful = (i: number) => messages[i]?.unknown_since != null
+  if (results.some(({ type }, i) => type === 'found' && isDoubtful(i))) {
+    routing.noteAnswer(provider)
+  }
   // Replies are stored before the look-up is settled: a lost look-up is repeated, and a repeated reply is ignored.
   const replies = repliesIn(routing, messages, results)
   if (replies.length > 0) await parts.receive(provider, replies)

@@ -23,7 +23,7 @@ export interface Routing {
     provider: string,
     results: readonly { sender: string | null; outcome: Outcome; by_service?: boolean }[],
   ): Promise<void>
-  /** Notes that a provider whose call had no outcome has answered after all: late, or to a look-up. */
+  /** Notes that a provider answered a call late, or knew a message of unknown outcome in a look-up. */
   noteAnswer(provider: string): void
 }
 

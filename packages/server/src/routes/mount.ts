@@ -177,9 +177,9 @@ function responseText({ data: schema, write_data, enveloped }: Endpoint, data: u
 }
 
 /**
- * The result of a handler. Sends, codes and purchases have a time limit, after which their work continues without an answer, and still counts as load: with an
- * idempotency key the client can repeat the request; without one the outcome is unknown, as after any 500. Work that asks other hosts,
- * which may be slow although the service is well, has only the first limit.
+ * The result of a handler. Sends, codes and purchases have a time limit, after which their work continues without an answer: with an
+ * idempotency key the client can repeat the request; without one the outcome is unknown, as after any 500. The work counts as load until
+ * its end. Work that asks other hosts, which may be slow although the service is well, has only the first limit.
  */
 function answerOf(
   call: Call<Endpoint>,

@@ -42,6 +42,7 @@ afterAll(async () => {
 })
 afterEach(async () => {
   vi.useRealTimers()
+  overload.requests = 100
   await other.query('rollback')
 })
 
@@ -127,7 +128,7 @@ describe('a request while the database waits', () => {
     expect((await send()).status).toBe(429)
     await other.query('rollback')
     await expect.poll(messages).toBe(4)
-    await expect.poll(async () => (await send()).status).toBe(201)
+    await expect.poll(async () => (await send()).status, { timeout: 20_000 }).toBe(201)
     overload.requests = 100
     expect([await messages(), await balance()]).toStrictEqual([5, 95])
   })
