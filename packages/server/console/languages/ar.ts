@@ -1405,8 +1405,8 @@ export default {
     other: '{n} عملية تسليم',
   },
   Deliveries: 'عمليات التسليم',
-  'Once it is enabled, “Recover” sends the lost deliveries.':
-    'بعد التفعيل يرسل «استعادة» التسليمات المفقودة.',
+  '“Recover” sends what failed before again; events while it is disabled are not sent.':
+    'يعيد زر «استعادة» إرسال ما فشل سابقًا؛ أما الأحداث أثناء التعطيل فلا تُرسَل.',
   'No deliveries': 'لا عمليات تسليم',
   'Events for this webhook appear here. A test event shows whether it works.':
     'تظهر هنا أحداث خطاف الويب هذا. ويبيّن حدث اختباري ما إذا كان يعمل.',

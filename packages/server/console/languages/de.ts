@@ -1296,8 +1296,8 @@ export default {
   '{attempt_count} of {max_attempts}': '{attempt_count} von {max_attempts}',
   '{n} deliveries': { one: '{n} Zustellung', other: '{n} Zustellungen' },
   Deliveries: 'Zustellungen',
-  'Once it is enabled, “Recover” sends the lost deliveries.':
-    'Nach dem Aktivieren sendet „Nachholen“ die verlorenen Zustellungen.',
+  '“Recover” sends what failed before again; events while it is disabled are not sent.':
+    '„Nachholen“ sendet erneut, was vorher fehlschlug; Ereignisse während der Deaktivierung werden nicht gesendet.',
   'No deliveries': 'Keine Zustellungen',
   'Events for this webhook appear here. A test event shows whether it works.':
     'Ereignisse für diesen Webhook erscheinen hier. Ein Testereignis zeigt, ob er funktioniert.',

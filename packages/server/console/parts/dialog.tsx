@@ -9,8 +9,8 @@ import { TextInput } from './field.tsx'
 import { Form } from './form.tsx'
 
 /**
- * A dialog over the page. Esc and a click beside it call `onClose`, unless it `isKept`; the focus returns to the element before, or to the page. `side`: at the
- * right edge, for details.
+ * A dialog over the page. Esc and a click beside it call `onClose`, unless it `isKept`; the focus returns to the element before, or
+ * to the page. `side`: at the right edge, for details.
  */
 export function Dialog({
   title,
@@ -25,8 +25,8 @@ export function Dialog({
   /** Buttons at the end. */
   actions?: ComponentChildren
   side?: boolean
-  /** Whether Esc and a click beside the dialog leave it open. */
-  isKept?: boolean
+  /** Whether a click beside the dialog leaves it open; with `always`, Esc too. */
+  isKept?: boolean | 'always'
   onClose(): void
 }) {
   const element = useRef<HTMLDialogElement>(null)
@@ -50,11 +50,11 @@ export function Dialog({
       aria-labelledby="dialog-title"
       onCancel={(event) => {
         event.preventDefault()
-        if (!isKept) onClose()
+        if (isKept !== 'always') onClose()
       }}
       onKeyDown={(event) => {
         // Browsers close a dialog at the second Esc, also when its `cancel` is prevented.
-        if (isKept && event.key === 'Escape') event.preventDefault()
+        if (isKept === 'always' && event.key === 'Escape') event.preventDefault()
       }}
       onMouseDown={(event) => {
         if (event.target === element.current && !isKept) onClose()
@@ -161,7 +161,7 @@ export function SecretDialog({
     <Dialog
       title={title}
       onClose={onClose}
-      isKept
+      isKept="always"
       actions={
         <Button kind="primary" onClick={onClose}>
           {t('I have stored it')}

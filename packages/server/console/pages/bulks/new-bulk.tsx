@@ -136,8 +136,8 @@ function BulkForm({ start }: { start: Form }) {
     contactsText({ tag }).then((filled) => setText((typed) => typed || filled), setError)
   }
   useEffect(() => {
-    // The link of the contacts' page, also after a reload. What the person typed meanwhile, or before Back, stays.
-    if (!query.value.has('contacts')) return
+    // The link of the contacts' page, also after a reload. What the person typed meanwhile stays, and Back fills in nothing again.
+    if (isReturn() || !query.value.has('contacts')) return
     contactsText(filter).then((filled) => setText((typed) => typed || filled), setError)
   }, [])
   const { body: shared, faults } = sharedOf(draft)

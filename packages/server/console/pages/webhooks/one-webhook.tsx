@@ -227,7 +227,9 @@ function Head({
           <p>
             <strong>{t('Disabled.')}</strong>{' '}
             {REASONS[webhook.disabled_reason ?? ''] ?? webhook.disabled_reason}{' '}
-            {t('Once it is enabled, “Recover” sends the lost deliveries.')}
+            {t(
+              '“Recover” sends what failed before again; events while it is disabled are not sent.',
+            )}
           </p>
           {may('develop') && <Button onClick={enable}>{t('Enable')}</Button>}
         </div>
