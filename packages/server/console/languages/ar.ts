@@ -542,7 +542,7 @@ export default {
     'الحساب مجمّد: لا يمكن إنفاق أي رصيد. اسأل المشغّل.',
   Balance: 'الرصيد الحالي',
   '{credits_held} are reserved for calls. A call is charged when it ends; without a report about it, its credits come back 28 hours after it was due.':
-    'محجوز للمكالمات: {credits_held}. تُحتسب المكالمة عند انتهائها؛ وإن لم يرد تقرير عنها يعود رصيدها بعد 28 ساعة من موعدها.',
+    'محجوز للمكالمات: {credits_held}. تُحتسب المكالمة عند انتهائها، أو يعود رصيدها بعد 28 ساعة.',
   'Spent today (UTC)': 'المنفَق اليوم (UTC)',
   'No daily limit.': 'لا حد يومي.',
   'At most {daily_limit} a day.': 'الحد الأقصى {daily_limit} في اليوم.',
@@ -1406,7 +1406,7 @@ export default {
   },
   Deliveries: 'عمليات التسليم',
   '“Recover” sends what failed before again; events while it is disabled are not sent.':
-    'يعيد زر «استعادة» إرسال ما فشل سابقًا؛ أما الأحداث أثناء التعطيل فلا تُرسَل.',
+    'تعيد «استعادة» إرسال ما فشل سابقًا؛ أحداث التعطيل لا تُرسَل.',
   'No deliveries': 'لا عمليات تسليم',
   'Events for this webhook appear here. A test event shows whether it works.':
     'تظهر هنا أحداث خطاف الويب هذا. ويبيّن حدث اختباري ما إذا كان يعمل.',
@@ -1531,7 +1531,7 @@ export default {
   'just now': 'الآن',
   'Ctrl K': 'Ctrl K',
   'Choose a contact from the list, or write its number.':
-    'اختر جهة اتصال من القائمة أو اكتب رقمها.',
+    'اختر جهة اتصال أو اكتب رقمها.',
   'The name of a contact, or one address or several, separated by commas.':
     'اسم جهة اتصال، أو عنوان واحد أو عدة عناوين تفصل بينها فواصل.',
   'The name of a contact, or a phone number with + and country code, such as +14155550100.':
