@@ -1530,8 +1530,7 @@ export default {
   'in a moment': 'بعد لحظات',
   'just now': 'الآن',
   'Ctrl K': 'Ctrl K',
-  'Choose a contact from the list, or write its number.':
-    'اختر جهة اتصال أو اكتب رقمها.',
+  'Choose a contact from the list, or write its number.': 'اختر جهة اتصال أو اكتب رقمها.',
   'The name of a contact, or one address or several, separated by commas.':
     'اسم جهة اتصال، أو عنوان واحد أو عدة عناوين تفصل بينها فواصل.',
   'The name of a contact, or a phone number with + and country code, such as +14155550100.':
