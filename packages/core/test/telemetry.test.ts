@@ -117,9 +117,10 @@ describe.each(['sqlite', 'postgres'] as const)('the telemetry of a core on %s', 
       'reached whatsapp queued 1': 1,
       'reached sms sent 1': 3,
       'reached sms delivered 1': 3,
-      // Rejected by the provider, and canceled: both are refunded.
-      'reached sms failed 1': 2,
-      'refunded 1000000': 2,
+      // A canceled message is refunded, but it shows no fault.
+      'reached sms failed 1': 1,
+      'reached sms canceled 1': 1,
+      'refunded 1000000': 1,
       'attempted sandbox sms accepted': 3,
       'attempted sandbox sms rejected': 1,
       'attempted acme whatsapp retry': 1,

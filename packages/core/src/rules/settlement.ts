@@ -6,7 +6,7 @@ import type {
   SuppressionReason,
 } from '../contract/outside/provider.ts'
 import type { Channel, MessageStatus } from '../contract/resources/messages.ts'
-import type { SettledColumn } from '../rows/messages.ts'
+import type { CountedStatus, SettledColumn } from '../rows/messages.ts'
 import type {
   ConversationRow,
   MessageAttemptRow,
@@ -182,8 +182,8 @@ export interface SettlePlan extends FanOut {
   /** What the failures of messages change in the counts of codes: a message that cost nothing does not count. */
   code_counts: CodeCountChange[]
   failed_codes: FailedCode[]
-  /** The statuses that messages reached, for metrics. */
-  reached: { channel: Channel; status: Reported }[]
+  /** The statuses that messages reached, for metrics: a canceled message has not failed. */
+  reached: { channel: Channel; status: CountedStatus }[]
   /** New parts. The storage keeps an existing row. */
   parts: MessagePartRow[]
   /** The parts with a new status. */

@@ -3,6 +3,7 @@ import type { EventData } from '../contract/resources/events.ts'
 import type { Channel } from '../contract/resources/messages.ts'
 import type { StoredRecipient } from '../rows/messages.ts'
 import type { MessageEventRow, MessageRow } from '../rows/rows.ts'
+import { countedAs } from './count-changes.ts'
 import { fanOut } from './deliveries.ts'
 import { giveBack, giveBackShares } from './money.ts'
 import {
@@ -84,7 +85,7 @@ export function apply(
   if (charged_s !== undefined) message.duration_s = charged_s
   message.error_code = status === 'failed' ? code : null
   message.error_message = status === 'failed' && !isErased(message) ? text : null
-  plan.reached.push({ channel: message.channel, status })
+  plan.reached.push({ channel: message.channel, status: countedAs(message) })
   note(step, status, true, { error_code: code, error_message: text })
   const [failed] =
     status === 'failed' ? newlyFailed(step.before.recipients, message.recipients) : []

@@ -59,9 +59,9 @@ export interface Telemetry {
   codeChecked(result: CodeCheckResult, mode: ApiKeyMode): void
   /** A verification was approved, by its code or without it; the approval is on disk. */
   codeApproved(channel: Channel, mode: ApiKeyMode): void
-  /** Messages reached a status, which is on disk. A message may reach several statuses. */
-  reached(channel: Channel, status: MessageStatus, messages: number): void
-  /** A message was refunded; the refund is on disk. */
+  /** Messages reached a status, which is on disk. A message may reach several statuses. A canceled one has not failed. */
+  reached(channel: Channel, status: MessageStatus | 'canceled', messages: number): void
+  /** A message that was not canceled was refunded; the refund is on disk. */
   refunded(amount: Units): void
   /** A transaction with `jobs` jobs was committed. On SQLite, jobs share a transaction; on PostgreSQL, each job has its own. */
   committed(jobs: number, duration_ms: number): void

@@ -1,3 +1,4 @@
+import { countedAs } from '../rules/count-changes.ts'
 import type { RecordPlan } from '../rules/record.ts'
 import type { SettlePlan } from '../rules/settlement.ts'
 import type { Telemetry } from '../runtime/telemetry.ts'
@@ -126,7 +127,13 @@ export function noteCommits({
 /** Reports settlements, once they are on disk. */
 export function reportSettled(telemetry: Telemetry, plan: SettlePlan): void {
   for (const { channel, status } of plan.reached) telemetry.reached(channel, status, 1)
-  for (const { kind, amount } of plan.entries) if (kind === 'refund') telemetry.refunded(amount)
+  // A person asked for these refunds, so that they show no fault.
+  const canceled = new Set(
+    plan.messages.filter((one) => countedAs(one) === 'canceled').map(({ id }) => id),
+  )
+  for (const { kind, amount, ref_id } of plan.entries) {
+    if (kind === 'refund' && !canceled.has(ref_id)) telemetry.refunded(amount)
+  }
 }
 
 /** Reports ended deliveries, once they are on disk. */

@@ -82,15 +82,15 @@ function acceptMetrics(registry: Registry) {
       help: 'Messages that reached a status.',
       labels: ['channel', 'status'],
     },
-    pairs(CHANNELS, MESSAGE_STATUSES),
+    pairs(CHANNELS, [...MESSAGE_STATUSES, 'canceled']),
   )
   const refunds = counter(registry, {
     name: 'svc_refunds_total',
-    help: 'Messages whose credits were refunded.',
+    help: 'Messages whose credits were refunded, without canceled ones.',
   })
   const refunded = counter(registry, {
     name: 'svc_refunded_credits_total',
-    help: 'Credits that were refunded.',
+    help: 'Credits that were refunded, without those of canceled messages.',
   })
   return {
     accepted: (channel, count, duration_ms) => {

@@ -188,7 +188,7 @@ it('shows known label combinations from the start, at 0', () => {
     before.samples.filter((sample) => sample.name === name).map(({ value }) => value)
   const zeros = (count: number) => Array(count).fill(0)
   expect(valuesOf('svc_messages_accepted_total')).toEqual(zeros(4))
-  expect(valuesOf('svc_message_status_total')).toEqual(zeros(20))
+  expect(valuesOf('svc_message_status_total')).toEqual(zeros(24))
   expect(valuesOf('svc_accepts_refused_total')).toEqual(zeros(32))
   expect(valuesOf('svc_provider_attempts_total')).toEqual(zeros(16))
   expect(valuesOf('svc_provider_callbacks_total')).toEqual(zeros(3))
