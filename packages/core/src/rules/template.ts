@@ -98,16 +98,20 @@ function fillOf(value: unknown, path: readonly string[], parsing: Parsing): Fill
 }
 
 /**
- * @throws SvcError `validation_error` for `{{` in a field that no filling changes, such as an address or a header: recipients would read it.
+ * @throws SvcError `validation_error` for braces that recipients would read: `{{` in a field that no filling changes, such as an
+ * address or a header, and `{{{`, by which other template languages insert a value that is not escaped.
  */
-export function checkUnfilled(content: Content, place = 'content'): void {
+export function checkBraces(content: Content, place = 'content'): void {
   const check = (value: unknown, path: readonly string[]): void => {
     const name = path.join('.')
     if (typeof value === 'string') {
-      if (FILLED.test(name) || !value.includes('{{')) return
+      const isFilled = FILLED.test(name)
+      if (!value.includes(isFilled ? '{{{' : '{{')) return
       throw refusal(
         `${place}.${name}`,
-        'no placeholder is filled in here, so it must not have "{{"',
+        isFilled
+          ? 'a placeholder has two braces, such as {{name}}: it must not have "{{{"'
+          : 'no placeholder is filled in here, so it must not have "{{"',
       )
     }
     if (typeof value !== 'object' || value === null) return

@@ -22,7 +22,7 @@ import type {
 import type { PriceOf } from '../prices/price.ts'
 import type { TemplateRow, TemplateVersionRow } from '../rows/rows.ts'
 import type { StoredVariant } from '../rows/templates.ts'
-import { checkUnfilled, contentTemplate } from '../rules/template.ts'
+import { checkBraces, contentTemplate } from '../rules/template.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { createCssInliner } from './inline-css.ts'
@@ -529,7 +529,7 @@ async function checkDraft(draft: Draft): Promise<void> {
   for (const [index, { content }] of draft.variants.entries()) {
     const place = `variants.${index}.content`
     contentTemplate(content, { has_blocks: true, place })
-    checkUnfilled(content, place)
+    checkBraces(content, place)
     await turn()
   }
 }
