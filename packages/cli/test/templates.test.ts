@@ -1,4 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { Svc } from '@svc/client'
 import fc from 'fast-check'
@@ -232,6 +234,14 @@ test('preview shows the bytes of a send before a push', async () => {
   })
   const html = await templates('preview', dir, '--channel', 'email', '--html', ...values)
   expect(html.stdout).toBe('<p>Hi &lt;Asha&gt;,</p>\n<p>A1</p>\n')
+  write(dir, {
+    'brand/template.md': '---\ncategory: layout\n---\n',
+    'brand/email.en.html': '<i>folder</i>{{content}}\n',
+    'news/template.md': '---\n---\n',
+    'news/email.en.html': '---\nsubject: News\nlayout: brand\n---\n<p>Hi</p>\n',
+  })
+  const inLayout = await templates('preview', dir, 'news', '--html')
+  expect(inLayout.stdout, inLayout.stderr).toContain('<i>folder</i><p>Hi</p>')
   write(dir, { 'order-ready/sms.en.txt': 'Hi {{surname}}\n' })
   expect(await templates('preview', dir, '--channel', 'sms')).toMatchObject({
     code: 1,
@@ -242,6 +252,42 @@ test('preview shows the bytes of a send before a push', async () => {
   expect((await templates('preview', dir, '--channel', 'sms', ...file)).stdout).toContain(
     'Hi Mushi',
   )
+})
+
+test('preview waits for the rate limit of the server', async () => {
+  write(dir, ORDER)
+  let requests = 0
+  const limited = createServer(async (request, response) => {
+    const isRefused = ++requests === 2
+    for await (const _ of request);
+    response.writeHead(isRefused ? 429 : 200, {
+      ...(isRefused && { 'retry-after': '0' }),
+      'content-type': 'application/json',
+    })
+    const preview = { channel: 'sms', locale: 'en', content: { text: 'Hi' }, missing: [] }
+    const rest = { encoding: 'GSM-7', segments: 1, credits: 1 }
+    const limit = { error: 'rate_limit_exceeded', message: 'Too many requests' }
+    response.end(
+      JSON.stringify(
+        isRefused
+          ? { success: false, ...limit }
+          : { success: true, data: { preview: { ...preview, ...rest } } },
+      ),
+    )
+  })
+  await new Promise<void>((resolve) => limited.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(limited.address() as AddressInfo).port}`
+  try {
+    const shown = await svc(['templates', 'preview', dir, '--channel', 'sms'], {
+      ...server.here,
+      env: { ...server.here.env, SVC_URL: url, SVC_API_KEY: server.api_key },
+    })
+    expect([shown.code, requests], shown.stderr).toEqual([0, 3])
+    expect(shown.stderr).toContain('The rate limit of the server is reached')
+  } finally {
+    limited.closeAllConnections()
+    await new Promise((resolve) => limited.close(resolve))
+  }
 })
 
 test.each(['react-email', 'mjml'])(

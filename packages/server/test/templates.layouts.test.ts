@@ -95,6 +95,28 @@ describe('an e-mail with a layout', () => {
     )
   })
 
+  it('is previewed in layouts that are not stored, before those of the service', async () => {
+    const brand = await published(layoutOf('<i>stored</i>{{content}}'))
+    const preview = async (layouts?: object[], layout = brand) => {
+      const template = { variants: [email({ subject: 'a', html: '<p>b</p>', layout })] }
+      const json = { template, channel: 'email', ...(layouts && { layouts }) }
+      const { body } = await call('POST', `${TEMPLATES}/preview`, json)
+      return body.data?.preview.content.html ?? body.message
+    }
+    const folder = [
+      { name: brand, ...layoutOf('<i>folder</i>{{content}}') },
+      { name: 'only-in-folder', ...layoutOf('<b>new</b>{{content}}') },
+    ]
+    expect([await preview(), await preview(folder)]).toEqual([
+      '<i>stored</i><p>b</p>',
+      '<i>folder</i><p>b</p>',
+    ])
+    expect(await preview(folder, 'only-in-folder')).toBe('<b>new</b><p>b</p>')
+    expect(await preview(undefined, 'only-in-folder')).toContain('only-in-folder')
+    const { body } = await call('GET', `${TEMPLATES}/${brand}`)
+    expect(body.data.template).toMatchObject({ version: 1, is_changed: false })
+  })
+
   it('uses the layout in its own locale, or else in the default locale of the layout', async () => {
     const brand = await published({
       ...{ category: 'layout', default_locale: 'en' },

@@ -129,6 +129,10 @@ describe('a template', () => {
     [{ variables: [{ name: 'a', type: 'list', example: 'x' }] }, 'example of a must be a list'],
     [{ variables: [{ name: 'a', type: 'text', example: true }] }, 'example of a must be a text'],
     [
+      { variants: [sms('en', 'Hi {{{name}}}')] },
+      'variants.0.content.text: a placeholder has two braces, such as {{name}}: it must not have "{{{"',
+    ],
+    [
       { variants: [mail({ headers: { 'X-Order': '{{order_id}}' } })] },
       'variants.0.content.headers.X-Order: no placeholder is filled in here',
     ],
@@ -471,6 +475,14 @@ describe('a preview', () => {
     [{ channel: 'sms' }, 'Give exactly one of name and template'],
     [{ channel: 'sms', name: 'a', template: order }, 'Give exactly one of name and template'],
     [{ channel: 'sms', version: 1, template: order }, 'version needs name'],
+    [{ channel: 'sms', name: 'a', layouts: [{ name: 'b', ...order }] }, 'layouts needs template'],
+    [
+      {
+        ...{ channel: 'email', template: order },
+        layouts: [{ name: 'brand', category: 'layout', variants: [mail({ html: 'a' })] }],
+      },
+      'brand: ',
+    ],
     [{ channel: 'sms', name: 'unknown' }, 'No template has the name unknown'],
     [{ channel: 'voice', template: order }, 'has no variant for voice'],
     [{ channel: 'sms', template: order, variables: { items: 'x' } }, 'items must be a list'],

@@ -7,12 +7,15 @@ import type {
   TemplateVersion,
 } from '@svc/client'
 import { type Command, Option } from 'commander'
+import { createPatience } from '../bulk/patience.ts'
+import { waitingText } from '../bulk/progress.ts'
 import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
 import { type Context, withExamples } from '../context.ts'
 import { confirm } from '../input/prompts.ts'
 import { readValues } from '../input/read-input.ts'
 import { pairsOf } from '../messages/send-request.ts'
 import { Failure, usage } from '../process/failure.ts'
+import { stopSignalOf } from '../process/process-io.ts'
 import { listing, type PageOptions, pageOf, pagingOf, withPage } from '../show/listing.ts'
 import type { Output } from '../show/output.ts'
 import { counted, printable, type StyleName } from '../show/text.ts'
@@ -427,12 +430,33 @@ async function previewAll(
   { channel, locale, var: pairs = [], variables: file, html = false, ...options }: PreviewOptions,
 ): Promise<void> {
   const templates = await readFolder(dir, io, names)
+  // The e-mails stand in the layouts that a push of the folder would publish.
+  const layouts = (await readFolder(dir, io)).filter(({ category }) => category === 'layout')
   const variables = { ...(await readValues(file, io)), ...pairsOf('--var', pairs) }
   const { client } = await connect(options, io)
+  // A folder can have more variants than a minute has requests.
+  const patience = createPatience({
+    outage_ms: 0,
+    signal: stopSignalOf(io),
+    onWait: (waiting) => {
+      if (waiting) output.note(waitingText(waiting, new Date()))
+    },
+  })
   const previews: (TemplatePreview & { name: string })[] = []
   for (const { name, description: _, ...template } of templates) {
+    const { variants } = template
+    const used = layouts.filter((layout) =>
+      variants.some(({ content }) => 'layout' in content && content.layout === layout.name),
+    )
     for (const variant of variantsFor(template, { channel, locale })) {
-      const { preview } = await client.templates.preview({ template, ...variant, variables })
+      const { preview } = await patience.request(() =>
+        client.templates.preview({
+          template,
+          ...(used.length > 0 && { layouts: used }),
+          ...variant,
+          variables,
+        }),
+      )
       previews.push({ name, ...preview })
     }
   }

@@ -2220,6 +2220,25 @@ export interface TemplatesPreviewBody {
     /** One for each channel and locale, with placeholders. */
     variants: TemplateVariant[]
   } | undefined
+  /** Layouts of `template` that are not stored, such as those of the same push. They come before the published ones. */
+  layouts?: {
+    name: string
+    description?: string | undefined
+    /** What the messages are for. A `layout` is sent by no message: it is the HTML around the e-mails of other templates, with `{{content}}` at their place. */
+    category?: 'marketing' | 'transactional' | 'layout' | undefined
+    /** The last locale of the fall-back, which every channel of the template must have. Default: the locale of the first variant. */
+    default_locale?: string | undefined
+    variables?: {
+      name: string
+      type: 'text' | 'number' | 'boolean' | 'list'
+      /** The value without one in the request. Not for a list. */
+      fallback?: string | number | boolean | undefined
+      /** A value of the type, for previews; not used to send. */
+      example?: unknown | undefined
+    }[] | undefined
+    /** One for each channel and locale, with placeholders. */
+    variants: TemplateVariant[]
+  }[] | undefined
   channel: Channel
   locale?: string | undefined
   /** Strings of at most 10000 characters, numbers, booleans, and lists of at most 1000 such values or objects. */

@@ -217,9 +217,9 @@ export function createTemplates({
     },
     approval: (_workspaceId, { refresh = false, ...template }) =>
       approved.stateOf(template, { refresh }),
-    async preview(workspaceId, { name, version, template, ...use }) {
+    async preview(workspaceId, { name, version, template, layouts = [], ...use }) {
       const source = template
-        ? await unstored(workspaceId, template)
+        ? await unstored(workspaceId, template, layouts)
         : await stored(workspaceId, name ?? '', version)
       const texts = await marketingTextsOf(storage.read.workspaces, workspaceId, source)
       const row = { ...source, name: name ?? '', version: version ?? 0 }
@@ -384,10 +384,13 @@ export function createTemplates({
   async function unstored(
     workspaceId: string,
     template: Parameters<typeof newDraft>[0],
+    layouts: BodyIn<typeof endpoints.push, 'decoded'>['templates'],
   ): Promise<Draft & Mails> {
     const draft = newDraft(template)
     await checkDraft(draft)
-    return { ...draft, ...(await mailsOf(workspaceId, draft)) }
+    const drafts = new Map(layouts.map(({ name, ...layout }) => [name, newDraft(layout)]))
+    for (const [name, layout] of drafts) await ofTemplate(name, () => checkDraft(layout))
+    return { ...draft, ...(await mailsOf(workspaceId, draft, drafts)) }
   }
 
   async function stored(

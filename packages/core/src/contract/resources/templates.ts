@@ -315,13 +315,17 @@ export const templates = {
     method: 'POST',
     path: '/api/v1/templates/preview',
     status: 200,
-    body_limit: LIMITS.template_body_bytes + LIMITS.body_bytes,
+    body_limit: LIMITS.template_push_bytes,
     body: z
       .object({
         name: templateName.optional(),
         version: z.int().min(1).optional().meta({ description: 'Default: the draft.' }),
         template: newTemplate.omit({ name: true, description: true }).optional().meta({
           description: 'A template that is not stored, in place of `name`.',
+        }),
+        layouts: pushedTemplates.optional().meta({
+          description:
+            'Layouts of `template` that are not stored, such as those of the same push. They come before the published ones.',
         }),
         channel: z.enum(CHANNELS),
         locale: locale.optional(),
@@ -333,6 +337,10 @@ export const templates = {
       .refine(({ name, version }) => version === undefined || name !== undefined, {
         path: ['version'],
         error: 'version needs name',
+      })
+      .refine(({ layouts, template }) => layouts === undefined || template !== undefined, {
+        path: ['layouts'],
+        error: 'layouts needs template',
       }),
     data: z.object({ preview: templatePreview }),
     failures: ['validation_error'],
