@@ -82,13 +82,17 @@ const whenIdle = globalThis.requestIdleCallback ?? ((run: () => void) => setTime
 
 let isPreparing = false
 
-/** Loads the scripts of all pages that the person may open, one after the other, when the browser is idle. */
+/**
+ * Loads the scripts of all pages that the person may open, one after the other, when the browser is idle. Those of operators
+ * are loaded when they are opened or pointed at, because few members are operators too.
+ */
 export function prepareAll(): void {
   const { connection } = navigator as { connection?: { saveData?: boolean } }
   if (isPreparing || connection?.saveData) return
   isPreparing = true
   whenIdle(async () => {
     for (const entry of PAGES) {
+      if (entry.needs === 'operate') continue
       if (may(entry.needs) && (!entry.dev || facts.dev)) await prepare({ entry, params: {} })
     }
     isPreparing = false

@@ -31,6 +31,14 @@ import { PreviewCard, usePreview } from './preview.tsx'
 
 type Published = ListedTemplate & { version: number }
 
+/** Whether a broadcast can have the template. A layout is no message, and a broadcast makes no calls. */
+function mayBroadcast({ name, category, variants }: ListedTemplate): boolean {
+  const isOfBroadcast = /^broadcast-[\da-f-]{36}$/.test(name)
+  return (
+    category !== 'layout' && !isOfBroadcast && variants.some(({ channel }) => channel !== 'voice')
+  )
+}
+
 /** A broadcast that was not created: it is there again when the person comes back to the page. */
 let kept: { by: string; template: string; draft: Draft } | null = null
 
@@ -40,11 +48,14 @@ function NewBroadcast() {
   const editing = query.value.get('edit')
   const load = useLoad(
     async (signal) => {
+      const edited = editing ? (await api.broadcasts.get(editing, { signal })).broadcast : null
       const templates: Published[] = []
       for await (const one of api.templates.list({ limit: 100 }, { signal })) {
-        if (one.version !== null) templates.push(one as Published)
+        if (one.version === null) continue
+        if (mayBroadcast(one) || one.name === edited?.template.name) {
+          templates.push(one as Published)
+        }
       }
-      const edited = editing ? (await api.broadcasts.get(editing, { signal })).broadcast : null
       return { templates, edited }
     },
     [editing],

@@ -316,7 +316,6 @@ function BulkForm({ start }: { start: Form }) {
         <div class="stack follow">
           <Stopped channel={channel} />
           <EstimateCard estimate={estimate} />
-          {isReady && <BulkPreview shared={{ ...shared, channel }} recipients={recipients} />}
           {blocked.length > 0 && (
             <section class="card">
               <h2>{rich('{length} left out', { length: count(blocked.length, 'recipient') })}</h2>
@@ -350,6 +349,7 @@ function BulkForm({ start }: { start: Form }) {
               count: count(estimate.data?.sendable ?? recipients.length, 'recipient'),
             })}
           </Button>
+          {isReady && <BulkPreview shared={{ ...shared, channel }} recipients={recipients} />}
         </div>
       </div>
       {isChoosing && (

@@ -167,7 +167,13 @@ function Reasons({ of: { reasons, reasons_examined }, unit }: { of: Breakdown; u
             ) : (
               t('Without a reason')
             )}
-            <span>{number(n)}</span>
+            <span>
+              {error_code ? (
+                <Linked to={listOf(unit, { error_code })}>{number(n)}</Linked>
+              ) : (
+                number(n)
+              )}
+            </span>
             <progress
               max={all}
               value={n}

@@ -35,7 +35,9 @@ function textOf(
 ): string {
   const isChannel = paused_channels.includes(channel)
   return [
-    is_frozen && t('The workspace is frozen: sends are refused. Ask the operator of the service.'),
+    is_frozen &&
+      !isQueued &&
+      t('The workspace is frozen: sends are refused. Ask the operator of the service.'),
     is_paused
       ? t('The operator has paused all sending.')
       : isChannel &&

@@ -215,7 +215,7 @@ export function Editor({
         <LinkButton icon="left" to="/templates">
           {t('All templates')}
         </LinkButton>
-        {template?.version && mayChange && (
+        {template?.version && template.category !== 'layout' && mayChange && (
           <LinkButton icon="broadcasts" to={`/broadcasts/new?template=${template.name}`}>
             {t('Send as broadcast')}
           </LinkButton>
