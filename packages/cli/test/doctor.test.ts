@@ -20,6 +20,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { migrateDatabase } from '../../core/src/maintenance/archive/open.ts'
 import { Sqlite } from '../../core/src/storage/sqlite/engine/connection.ts'
 import { startPostgres } from '../../core/test/postgres-server.ts'
+import { CONTENTS_PATH, startTwilioPeer } from '../../core/test/providers/twilio/peer.ts'
 import { ACCOUNT, startMetaPeer } from '../../core/test/providers/whatsapp-cloud/peer.ts'
 import { type Ended, newFolder, svc, svcJson } from './svc.ts'
 
@@ -406,6 +407,33 @@ describe('svc doctor', () => {
     set({ business_account_ids: [ACCOUNT] })
     expect((await troubles('providers')).list).toEqual([])
     await meta.close()
+  })
+
+  test('says whether templates of Twilio are checked before a charge', async () => {
+    const twilio = await startTwilioPeer()
+    const set = (more: Parameters<typeof twilio.settings>[0] = {}) => {
+      here.env.SVC_PROVIDERS = JSON.stringify([twilio.settings(more)])
+    }
+    set()
+    expect((await troubles('providers')).list).toEqual([])
+    set({ check_approvals: false })
+    expect((await troubles('providers')).list).toMatchObject([
+      { level: 'skipped', advice: expect.stringContaining('check_approvals') },
+    ])
+    set({ senders: { sms: ['+15550100001'] } })
+    expect((await troubles('providers')).list).toEqual([])
+    set()
+    twilio.readsAnswer({ status: 403, body: { code: 70051 } }, CONTENTS_PATH)
+    expect((await troubles('providers')).list).toMatchObject([
+      {
+        level: 'warning',
+        message: expect.stringMatching(
+          /^twilio cannot list the templates .*: Twilio: The credentials lack the permission/,
+        ),
+        advice: expect.stringContaining('API key'),
+      },
+    ])
+    await twilio.close()
   })
 
   test('connects to failing receivers, and only to allowed targets', async () => {

@@ -56,6 +56,16 @@ beforeEach(() => {
   open()
 })
 
+/** Lets the next readings wait for the answer that the returned function gives. */
+function later(): (list: TemplateList) => void {
+  let done: (list: TemplateList) => void = () => {}
+  const answered = new Promise<TemplateList>((resolve) => {
+    done = resolve
+  })
+  answer = () => answered
+  return done
+}
+
 const fault = (template: Parameters<ApprovedTemplates['fault']>[1]) =>
   approved.fault(undefined, template)
 
@@ -111,11 +121,12 @@ describe('the approved templates', () => {
     expect(readings).toHaveLength(1)
     answer = () => Promise.reject(new Error('closed'))
     clock_ms += MINUTE_MS
-    expect(await fault(SALE)).toBeNull()
+    expect(fault(SALE)).toBeNull()
+    await expect.poll(() => readings).toHaveLength(2)
     expect(warnings).toEqual([{ provider: 'wa', reason: 'no permission' }])
     answer = () => listed({ order: 'APPROVED', sale: 'PAUSED' })
     clock_ms += MINUTE_MS
-    expect(await fault(SALE)).toBe(SALE_PAUSED)
+    await expect.poll(() => fault(SALE)).toBe(SALE_PAUSED)
     // A list that was read before does not refuse either: the template may have been approved since.
     answer = () => ({ type: 'unavailable', reason: 'gone' })
     clock_ms += MINUTE_MS
@@ -125,7 +136,47 @@ describe('the approved templates', () => {
     // After an hour, the list does not count any more.
     clock_ms += 60 * MINUTE_MS
     answer = () => listed({})
-    expect(await fault(ORDER)).toContain('No provider has approved')
+    await expect.poll(() => fault(ORDER)).toContain('No provider has approved')
+  })
+
+  it('cost a message no time while the provider cannot be asked: it is asked once a minute, beside the messages', async () => {
+    answer = () => ({ type: 'unavailable', reason: 'HTTP 403' })
+    expect(await fault(SALE)).toBeNull()
+    for (let minutes = 1; minutes <= 3; minutes++) {
+      const done = later()
+      clock_ms += MINUTE_MS
+      expect([fault(SALE), fault(ORDER), fault(SALE)]).toEqual([null, null, null])
+      done({ type: 'unavailable', reason: 'HTTP 403' })
+      await expect
+        .poll(() => approved.stateOf(SALE, { refresh: true }))
+        .toMatchObject({
+          state: 'unavailable',
+        })
+      expect(readings).toHaveLength(1 + minutes)
+    }
+    expect(warnings).toHaveLength(1)
+  })
+
+  it('delay messages by five seconds in all, if the first reading takes longer', async () => {
+    const done = later()
+    const first = fault(SALE)
+    clock_ms += 5_000
+    expect(await fault(SALE)).toBeNull()
+    done(listed({ sale: 'PAUSED' }))
+    expect(await first).toBe(SALE_PAUSED)
+    expect(readings).toHaveLength(1)
+  })
+
+  it('are refused with the advice of the provider that knows them', async () => {
+    open({ wa: true, other: true })
+    let count = 0
+    answer = () => {
+      const first = ++count === 1
+      const list = listed(first ? {} : { sale: 'PAUSED' })
+      return { ...(list as object), advice: first ? 'Ask them' : 'Set it' } as TemplateList
+    }
+    expect(await fault(SALE)).toBe(`${SALE_PAUSED}. Set it`)
+    expect(await fault(ORDER)).toBe('No provider has approved the WhatsApp template order (en)')
   })
 
   it('may be those of any provider that may get the message', async () => {

@@ -16,7 +16,8 @@ type TemplateContent = NonNullable<WhatsappContent['template']>
 export interface ApprovedTemplates {
   /**
    * Why no provider that may get the message has approved the template; null if one has, or if this is not known: a provider lists no templates,
-   * cannot be asked now, or has the template in its settings. Waits only if the template is not in a list that was read in the last minute.
+   * cannot be asked now, or has the template in its settings. Waits only if the template is not in a list that was read in the last minute, at
+   * most until five seconds after the reading began, and never after a reading that failed.
    */
   fault(sender: string | undefined, template: TemplateContent): Awaitable<string | null>
   /** What the providers say about a template, from any sender. `refresh`: they are asked again, at most once a minute. */
@@ -32,7 +33,7 @@ const KEPT_MS = 60 * 60_000
 /** The minimum time between two readings of a list, also after a failure. */
 const ASK_EVERY_MS = 60_000
 
-/** A request waits for a reading at most this long. */
+/** Requests wait for a reading until this time after its beginning. */
 const WAIT_MS = 5_000
 
 type Listed = Extract<TemplateList, { type: 'listed' }>
@@ -42,6 +43,7 @@ interface Known {
   templates: ReadonlyMap<string, ProviderTemplate> | null
   ids: Listed['ids']
   aliases: Listed['aliases']
+  advice: Listed['advice']
   read_at_ms: number
   read_at: Date | null
   asked_at_ms: number
@@ -87,6 +89,7 @@ export function createApprovedTemplates({
     known.read_at = now()
     known.ids = found.ids
     known.aliases = found.aliases
+    known.advice = found.advice
     known.templates = new Map(found.templates.map((one) => [keyOf(one), one]))
   }
 
@@ -96,6 +99,17 @@ export function createApprovedTemplates({
       known.asking = null
     })
     return known.asking
+  }
+
+  /** Resolves when the providers have answered, or `WAIT_MS` after they were asked. */
+  async function asked(providers: readonly string[]): Promise<void> {
+    await Promise.all(
+      providers.map(async (one) => {
+        const reading = ask(one)
+        const rest_ms = WAIT_MS - (elapsed() - listOf(one).asked_at_ms)
+        if (rest_ms > 0) await within(rest_ms, reading)
+      }),
+    )
   }
 
   const mayAsk = (provider: string) => {
@@ -153,19 +167,23 @@ export function createApprovedTemplates({
       const decide = () => {
         const statuses = all.map((one) => statusAt(one, template))
         if (statuses.some((status) => status === null || status === '')) return null
-        return faultText(template, statuses as string[])
+        const known = statuses.findIndex((status) => status !== NOT_LISTED)
+        const advice = all[known] === undefined ? undefined : listOf(all[known]).advice
+        return faultText(template, statuses[known] ?? null, advice)
       }
       if (all.some((one) => statusAt(one, template) === '')) return null
       const askable = all.filter(mayAsk)
-      if (askable.length === 0) return decide()
-      return within(WAIT_MS, Promise.all(askable.map(ask))).then(decide)
+      // A provider that cannot be asked costs messages no time: they are accepted until it answers.
+      const awaited = askable.filter((one) => listOf(one).fault === null)
+      for (const one of askable) void ask(one)
+      return awaited.length === 0 ? decide() : asked(awaited).then(decide)
     },
     async stateOf(template, { refresh }) {
       const all = listingFor(undefined, template)
       if (all === null) return UNKNOWN
       const isNeeded = (one: string) => refresh || foundAt(one, template) === null
       const askable = all.filter((one) => isNeeded(one) && mayAsk(one))
-      await within(WAIT_MS, Promise.all(askable.map(ask)))
+      await asked(askable)
       const found = all.map((one) => foundAt(one, template))
       const read = all.flatMap((one) => listOf(one).read_at ?? [])
       const oldest = read.toSorted((a, b) => a.getTime() - b.getTime())[0]
@@ -214,6 +232,7 @@ function newList(): Known {
     templates: null,
     ids: {},
     aliases: {},
+    advice: undefined,
     read_at: null,
     read_at_ms: Number.NEGATIVE_INFINITY,
     asked_at_ms: Number.NEGATIVE_INFINITY,
@@ -230,12 +249,16 @@ function keyOf({ name, language }: { name: string; language: string }): string {
   return JSON.stringify([name, language])
 }
 
-function faultText({ name, id, language }: TemplateContent, statuses: string[]): string {
+/** `status`: null if no provider lists the template. */
+function faultText(
+  { name, id, language }: TemplateContent,
+  status: string | null,
+  advice: string | undefined,
+): string {
   const what = `WhatsApp template ${name ?? id}${language === undefined ? '' : ` (${language})`}`
-  const status = statuses.find((one) => one !== NOT_LISTED)
-  return status === undefined
-    ? `No provider has approved the ${what}`
-    : `The ${what} has the status ${status}: only approved templates can be sent`
+  if (status === null) return `No provider has approved the ${what}`
+  const text = `The ${what} has the status ${status}: only approved templates can be sent`
+  return advice === undefined ? text : `${text}. ${advice}`
 }
 
 /** Resolves with the work, at the latest after `ms`. */

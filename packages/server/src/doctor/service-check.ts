@@ -62,19 +62,31 @@ export async function checkProviders(
 function templateFinding(name: string, type: string, reason: string | null): Finding | null {
   const is = findingsOf('providers')
   if (reason === null) return null
+  const advice = TEMPLATE_ADVICE[type]
   if (reason !== 'unlisted') {
     return is.warning(
       `${name} cannot list the templates of WhatsApp, so they are not checked before a charge: ${reason}`,
-      type === 'whatsapp_cloud'
-        ? 'check business_account_ids, and that the token has whatsapp_business_management'
-        : 'check that the credentials of the provider may read its templates',
+      advice?.unavailable ?? 'check that the credentials of the provider may read its templates',
     )
   }
-  if (type !== 'whatsapp_cloud') return null
+  if (!advice) return null
   return is.skipped(
     `${name} does not check before a charge whether templates of WhatsApp are approved`,
-    'name the business accounts of its numbers in business_account_ids',
+    advice.unlisted,
   )
+}
+
+const TEMPLATE_ADVICE: Readonly<Record<string, { unavailable: string; unlisted: string }>> = {
+  whatsapp_cloud: {
+    unavailable: 'check business_account_ids, and that the token has whatsapp_business_management',
+    unlisted: 'name the business accounts of its numbers in business_account_ids',
+  },
+  twilio: {
+    unavailable:
+      'check that the API key may read https://content.twilio.com/v1/ContentAndApprovals',
+    unlisted:
+      'set check_approvals to true, except for the sandbox of Twilio or if templates only answer messages of the last 24 hours',
+  },
 }
 
 /** Checks that all secrets in the database are encrypted with the first key. */

@@ -271,6 +271,8 @@ export type TemplateList =
        * name is that of a template.
        */
       aliases?: Readonly<Record<string, { name: string; language: string }>>
+      /** A sentence at the end of the refusal of a template that is not approved: how the operator allows it. */
+      advice?: string
     }
   /** The provider could not be asked. `reason` is for operators. */
   | { type: 'unavailable'; reason: string }

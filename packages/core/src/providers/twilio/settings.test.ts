@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { providerSettings, traitsOf } from '../registry.ts'
 
 const SERVICE = `MG${'5'.repeat(32)}`
+const SANDBOX = '+14155238886'
 const BASE = {
   name: 'twilio',
   type: 'twilio',
@@ -41,10 +42,23 @@ describe('the settings of Twilio', () => {
       'order:en',
     ])
     expect(known({})?.names).toEqual([])
-    const lists = (more: object) =>
-      traitsOf(providerSettings.parse({ ...BASE, senders, ...more })).lists_templates
-    expect([lists({}), lists({ check_approvals: true })]).toEqual([undefined, true])
     expect(known({})?.id_form.test(`HX${'a'.repeat(32)}`)).toBe(true)
+  })
+
+  it.each<[string, object, boolean | undefined]>([
+    ['a sender of WhatsApp', { senders: { whatsapp: ['+15550100002'] } }, true],
+    ['a messaging service', { senders: { whatsapp: [SERVICE] } }, true],
+    ['no sender of WhatsApp', { check_approvals: true }, undefined],
+    ['the sandbox', { senders: { whatsapp: [SANDBOX] } }, undefined],
+    ['the sandbox beside a sender', { senders: { whatsapp: [SANDBOX, '+15550100002'] } }, true],
+    ['the sandbox and true', { senders: { whatsapp: [SANDBOX] }, check_approvals: true }, true],
+    [
+      'a sender and false',
+      { senders: { whatsapp: ['+15550100002'] }, check_approvals: false },
+      undefined,
+    ],
+  ])('say whether approvals are checked: %s', (_, more, lists) => {
+    expect(traitsOf(providerSettings.parse({ ...BASE, ...more })).lists_templates).toBe(lists)
   })
 
   it('can say that Twilio does not answer STOP', () => {

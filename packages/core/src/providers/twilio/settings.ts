@@ -62,8 +62,8 @@ export const settings = z
     /** The ContentSid of each WhatsApp template. The key is `name:language`, or `name` for every language. */
     content_sids: z.record(z.string().min(1), sid('HX')).optional(),
     /**
-     * Whether messages with a template that WhatsApp has not approved are refused; default: false, because the sandbox of Twilio, and answers
-     * within 24 hours, need no approval.
+     * Whether messages with a template that WhatsApp has not approved are refused; default: true, except with the sandbox of Twilio as the only
+     * sender of WhatsApp.
      */
     check_approvals: z.boolean().optional(),
     /** Whether Twilio answers STOP, START and HELP; default: true. */
@@ -87,6 +87,18 @@ export const settings = z
   )
 
 export type TwilioSettings = z.output<typeof settings>
+
+/** The number of Twilio's sandbox for WhatsApp, which needs no approved templates. Source: Twilio, WhatsApp, Sandbox. */
+const SANDBOX = '+14155238886'
+
+/** Whether the approvals of templates are read. */
+export function checksApprovals({
+  senders: { whatsapp },
+  check_approvals,
+}: Pick<TwilioSettings, 'senders' | 'check_approvals'>): boolean {
+  if (whatsapp === undefined) return false
+  return check_approvals ?? whatsapp.some((sender) => sender !== SANDBOX)
+}
 
 /** Whether this sender is a messaging service, which is a pool of numbers. */
 export function isMessagingService(sender: string): boolean {

@@ -20,7 +20,7 @@ import { codeOf } from './codes.ts'
 import { acceptedAs, fieldOf, outcomeOf, problemOf, UnsuccessfulCall } from './outcome.ts'
 import { callReceipt, isFinal, messageReceipt, secondsOf } from './receipt.ts'
 import { addressOf, callbackBase, RING_TIMEOUT_S, requestFor, senderOf } from './request.ts'
-import { isMessagingService, type TwilioSettings } from './settings.ts'
+import { checksApprovals, isMessagingService, type TwilioSettings } from './settings.ts'
 import { firstPollMs, isListSettled, pollAfterMs } from './waits.ts'
 
 /** Options for tests: the clock, and the limits of the HTTP client. */
@@ -99,12 +99,13 @@ export function createTwilio(
       const template = bySid.get(sid)
       return template ? [[name, template] as const] : []
     })
-    return { type: 'listed', templates, ids: {}, aliases: Object.fromEntries([...bySid, ...named]) }
+    const aliases = Object.fromEntries([...bySid, ...named])
+    return { type: 'listed', templates, ids: {}, aliases, advice: UNAPPROVED }
   }
 
   return {
     name: settings.name,
-    ...(settings.check_approvals && { templates: listTemplates }),
+    ...(checksApprovals(settings) && { templates: listTemplates }),
     send: (jobs) => Promise.all(jobs.map(sendOne)),
     async lookup(jobs) {
       const tools = { client: await open(), settings, has_callbacks, taken: new Set<string>() }
@@ -135,6 +136,9 @@ const CONTENTS = 200
 const CONTENT_PAGES_MAX = 50
 
 const PENDING = new Set(['received', 'pending'])
+
+const UNAPPROVED =
+  'Answers within 24 hours need no approval: the operator allows such templates with check_approvals: false in the settings of the provider'
 
 interface ContentPage {
   instances: ContentAndApprovalsInstance[]

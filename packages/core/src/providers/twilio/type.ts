@@ -1,6 +1,6 @@
 import { LIMITS } from '../../contract/limits.ts'
 import { CONNECTIONS, type ProviderType } from '../common-settings.ts'
-import { CONTENT_SID, settings, type TwilioSettings } from './settings.ts'
+import { CONTENT_SID, checksApprovals, settings, type TwilioSettings } from './settings.ts'
 
 /** Text messages, WhatsApp and calls through an account at Twilio. */
 export const twilioType = {
@@ -25,7 +25,7 @@ export const twilioType = {
     connections: CONNECTIONS,
     ...(senders.whatsapp && {
       known_templates: { names: Object.keys(content_sids), id_form: CONTENT_SID },
-      ...(check_approvals && { lists_templates: true }),
+      ...(checksApprovals({ senders, check_approvals }) && { lists_templates: true }),
     }),
   }),
   packages: () => ['twilio'],

@@ -36,10 +36,13 @@ export interface TwilioPeer {
   taken(): readonly Taken[]
   /** Adds a resource that was created earlier, by any client. */
   add(kind: Taken['kind'], form: URLSearchParams): Taken
-  /** Sets the templates of the account, with the states of their approvals; null: it was never requested. */
+  /**
+   * Sets the templates of the account, with the states of their approvals; null: it was never requested. Default: those of the settings,
+   * approved.
+   */
   hasContents(contents: readonly { sid: string; language: string; approval: object | null }[]): void
-  /** Sets the answer to every GET; null restores the peer's own answers. */
-  readsAnswer(answer: { status: number; body: unknown } | null): void
+  /** Sets the answer to every GET, or to those of one path; null restores the peer's own answers. */
+  readsAnswer(answer: { status: number; body: unknown } | 'never' | null, path?: string): void
   /** Sets what the peer does with requests for this recipient. */
   plays(recipient: string, play: Play): void
   /** Changes the status of a resource. Returns the callback request, or null if the resource has no callback address. */
@@ -64,6 +67,14 @@ const ACCOUNT: Account = {
   services: [SERVICE],
 }
 
+/** The path of the templates. */
+export const CONTENTS_PATH = '/v1/ContentAndApprovals'
+
+const CONTENT_SIDS = {
+  'order_ready:en': `HX${'a'.repeat(32)}`,
+  order_ready: `HX${'b'.repeat(32)}`,
+}
+
 const DATE_NAMES = { Messages: 'date_sent', Calls: 'start_time' } as const
 const BODY_MAX = 64 * 1024
 
@@ -81,8 +92,11 @@ export async function startTwilioPeer({
   const plays = new Map<string, Play>()
   const sockets = new Set<Socket>()
   const base = `/2010-04-01/Accounts/${account.account_sid}`
-  let contents: Parameters<TwilioPeer['hasContents']>[0] = []
-  let reads: { status: number; body: unknown } | null = null
+  let contents: Parameters<TwilioPeer['hasContents']>[0] = Object.values(CONTENT_SIDS).map(
+    (sid) => ({ sid, language: 'en', approval: { name: 'order_ready', status: 'approved' } }),
+  )
+  let reads: Parameters<TwilioPeer['readsAnswer']>[0] = null
+  let readPath: string | undefined
 
   const server = createServer((request, response) => {
     void handle(request, response)
@@ -99,8 +113,8 @@ export async function startTwilioPeer({
       answerError(response, { status: 401, code: 20003, message: 'Authenticate' })
     } else if (request.method === 'POST') {
       post(url.pathname, request.headers['content-type'] ?? '', body, response)
-    } else if (reads) json(response, reads.status, reads.body)
-    else get(url, response)
+    } else if (!reads || (readPath !== undefined && url.pathname !== readPath)) get(url, response)
+    else if (reads !== 'never') json(response, reads.status, reads.body)
   }
 
   function get(url: URL, response: ServerResponse): void {
@@ -108,7 +122,7 @@ export async function startTwilioPeer({
       json(response, 200, { sid: account.account_sid, status: 'active', type: 'Full' })
       return
     }
-    if (url.pathname === '/v1/ContentAndApprovals') {
+    if (url.pathname === CONTENTS_PATH) {
       json(response, 200, contentPage(url))
       return
     }
@@ -191,10 +205,7 @@ export async function startTwilioPeer({
           whatsapp: account.whatsapp,
           voice: account.numbers,
         },
-        content_sids: {
-          'order_ready:en': `HX${'a'.repeat(32)}`,
-          order_ready: `HX${'b'.repeat(32)}`,
-        },
+        content_sids: CONTENT_SIDS,
         api_url: url,
         ...more,
       }),
@@ -204,8 +215,9 @@ export async function startTwilioPeer({
     hasContents: (given) => {
       contents = given
     },
-    readsAnswer: (answer) => {
+    readsAnswer: (answer, path) => {
       reads = answer
+      readPath = path
     },
     plays: (recipient, play) => {
       plays.set(recipient, play)

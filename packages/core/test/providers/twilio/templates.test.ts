@@ -7,7 +7,7 @@ const approved = (status: string, more: object = {}) => ({ status, name: 'order'
 let bench: TwilioBench
 beforeEach(async () => {
   const content_sids = { 'order_ready:en': sidOf(1), order_ready: sidOf(2), lost: sidOf(9) }
-  bench = await openTwilioBench({ settings: { check_approvals: true, content_sids } })
+  bench = await openTwilioBench({ settings: { content_sids } })
 })
 afterEach(() => bench.close())
 
@@ -48,6 +48,7 @@ describe('the templates of an account', () => {
         [sidOf(4)]: { name: sidOf(4), language: 'en' },
         ...{ 'order_ready:en': one, order_ready: two },
       },
+      advice: expect.stringContaining('check_approvals: false'),
     })
   })
 
@@ -63,6 +64,12 @@ describe('the templates of an account', () => {
 
   it.each<[string, { status: number; body: unknown }, string]>([
     ['an error', { status: 401, body: { code: 20003, message: 'Authenticate' } }, '20003'],
+    [
+      '403, for a key without the right',
+      { status: 403, body: { code: 70051 } },
+      'lack the permission',
+    ],
+    ['404', { status: 404, body: null }, 'HTTP 404'],
     ['an answer of another server', { status: 200, body: { contents: {} } }, 'not Twilio'],
     ['a template that is no object', { status: 200, body: { contents: [null] } }, 'not Twilio'],
   ])('are not known after %s', async (_, answer, reason) => {
@@ -73,8 +80,15 @@ describe('the templates of an account', () => {
     })
   })
 
-  it('are not read without the setting', async () => {
-    const other = await openTwilioBench()
+  it('are not known without an answer in time', async () => {
+    const other = await openTwilioBench({ deadline_ms: 100 })
+    other.peer.readsAnswer('never')
+    expect(await other.provider.templates?.()).toMatchObject({ type: 'unavailable' })
+    await other.close()
+  })
+
+  it('are not read if the settings say so', async () => {
+    const other = await openTwilioBench({ settings: { check_approvals: false } })
     expect(other.provider.templates).toBeUndefined()
     await other.close()
   })
