@@ -113,6 +113,34 @@ describe('the official package', () => {
     expect(alone.message).toContain("needs 'ContentSid'")
   })
 
+  it('sends from a stored template in the language of the request', async () => {
+    const { templates, messages } = world().core
+    const words = { en: 'ready', de: 'bereit' }
+    const variants = (['sms', 'whatsapp'] as const).flatMap((channel) =>
+      Object.entries(words).map(([locale, text]) => ({ channel, locale, content: { text } })),
+    )
+    const stored = { name: 'in-languages', default_locale: 'en', variants }
+    await templates.create(owner.id, stored as never)
+    await templates.publish(owner.id, 'in-languages')
+    const usedBy = async (contentSid: string, channel = '') => {
+      const [to, from] = [`${channel}${TO}`, `${channel}${FROM}`]
+      const { sid, body } = await client.messages.create({ to, from, contentSid })
+      return [body, (await messages.get(owner.id, idOf(sid))).template?.locale]
+    }
+    expect(await usedBy('in-languages')).toEqual(['ready', 'en'])
+    expect(await usedBy('in-languages:de')).toEqual(['bereit', 'de'])
+    // As in the API, a language without a variant falls back.
+    expect(await usedBy('in-languages:de-AT')).toEqual(['bereit', 'de'])
+    expect(await usedBy('in-languages:sw')).toEqual(['ready', 'en'])
+    expect(await usedBy('svc:in-languages:de', 'whatsapp:')).toEqual(['bereit', 'de'])
+    for (const contentSid of ['in-languages:', 'in-languages:d', 'in-languages:de:at']) {
+      const wrong = client.messages.create({ to: TO, from: FROM, contentSid })
+      expect(await refusedBy(wrong)).toMatchObject({
+        ...{ status: 400, message: 'A locale must be a language tag such as en or de-AT' },
+      })
+    }
+  })
+
   it('schedules a message of a messaging service, and cancels it', async () => {
     const sendAt = new Date(world().now().getTime() + DAY_MS)
     const messagingServiceSid = `MG${'0'.repeat(32)}`

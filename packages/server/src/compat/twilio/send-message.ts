@@ -149,9 +149,16 @@ function contentOf(given: Given<Name>, channel: 'sms' | 'whatsapp'): object {
     throw new TwilioError('invalid_parameter', "'ContentVariables' needs 'ContentSid'")
   }
   if (sid !== undefined && (channel === 'sms' || STORED.test(sid))) {
-    return { template: { name: sid.replace(STORED, ''), ...variablesOf(given) } }
+    return { template: { ...storedName(sid.replace(STORED, '')), ...variablesOf(given) } }
   }
   return { content: channel === 'sms' ? smsOf(given) : whatsappOf(given, sid) }
+}
+
+/** `name`, or `name:locale`; names have no colon. */
+function storedName(text: string): { name: string; locale?: string } {
+  const colon = text.indexOf(':')
+  if (colon === -1) return { name: text }
+  return { name: text.slice(0, colon), locale: text.slice(colon + 1) }
 }
 
 function smsOf(given: Given<Name>): object {
