@@ -106,6 +106,8 @@ async function shorten(files: readonly string[]): Promise<void> {
       module: true,
       ecma: 2020,
       compress: { passes: 3, inline: 1 },
+      // One kind of quotes compresses better: 90 bytes of 89.5 kB.
+      format: { quote_style: 1 },
     })
     if (!code) throw new Error(`${file} could not be minified`)
     await writeFile(file, code)

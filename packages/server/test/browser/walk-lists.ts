@@ -137,7 +137,8 @@ async function saveFilter(page: Page, { url }: Place): Promise<void> {
   await dialog.getByText('Canceled SMS').waitFor()
   await expectAccessible(page)
   await dialog.getByRole('button', { name: 'Delete' }).click()
-  await page.getByRole('button', { name: 'Delete' }).last().click()
+  const question = page.getByRole('dialog').filter({ hasText: 'Delete the filter Canceled SMS?' })
+  await question.last().getByRole('button', { name: 'Delete' }).click()
   await menu.waitFor({ state: 'detached' })
 }
 

@@ -10,6 +10,7 @@ import { rich, t } from '../../shell/text.ts'
 import { keyFor, used } from '../compose/idempotency.ts'
 import { plainPhone } from '../contacts/plain-phone.ts'
 import { Content } from '../messages/content.tsx'
+import { MailPreview } from '../templates/preview.tsx'
 
 /** The message that one recipient would get; without a content, the reason. */
 interface Preview {
@@ -72,7 +73,11 @@ export function BulkPreview({
       <Loaded of={load}>
         {(preview) =>
           preview?.content ? (
-            <Content channel={shared.channel} content={preview.content} />
+            shared.channel === 'email' ? (
+              <MailPreview content={preview.content} />
+            ) : (
+              <Content channel={shared.channel} content={preview.content} />
+            )
           ) : (
             <p class="muted">{preview?.message ?? t('No recipient matches.')}</p>
           )
