@@ -124,6 +124,45 @@ it('{{unsubscribe_url}} is the link of the recipient in html and text, and needs
   expect(sms.body.data.preview.missing).toEqual(['unsubscribe_url'])
 })
 
+it('a marketing e-mail needs one recipient, who can unsubscribe with one click', async () => {
+  const [uma, una] = ['uma@people.example', 'una@people.example']
+  await publish('offer', { subject: 'Offer', html: '<p>Tea</p>' })
+  await publish('voucher', { subject: 'Voucher', html: '<p>Tea</p>' }, 'transactional')
+  const balance = async () => (await world.call('GET', '/api/v1/balance', { key })).body.data
+  const before = await balance()
+  const from = (name: string) => ({ channel: 'email', template: { name } })
+  const several = [
+    { to: [uma, una] },
+    { to: uma, content: { cc: [una] } },
+    { to: uma, content: { bcc: [una] } },
+  ]
+  const message =
+    'A marketing e-mail needs one recipient, who can unsubscribe with one click: send one message to each'
+  for (const recipients of several) {
+    for (const path of ['messages/send', 'messages/estimate']) {
+      const refused = await post(path, { ...from('offer'), ...recipients })
+      expect([refused.status, refused.body]).toMatchObject([
+        400,
+        { error: 'validation_error', message, details: [{ path: 'to', message }] },
+      ])
+    }
+    const estimate = await post('messages/estimate', { ...from('voucher'), ...recipients })
+    expect(estimate.status, estimate.text).toBe(200)
+  }
+  expect(await balance()).toEqual(before)
+
+  const own = { 'List-Unsubscribe': '<https://shop.example/leave>' }
+  const headers = { ...own, 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' }
+  for (const sent of [
+    { ...from('offer'), to: [uma] },
+    { ...from('offer'), to: [uma, una], content: { headers } },
+    { ...from('voucher'), to: [uma, una] },
+  ]) {
+    const { status, text } = await post('messages/send', sent)
+    expect(status, text).toBe(201)
+  }
+})
+
 it('a broadcast whose subject has {{unsubscribe_url}} is refused, or pauses with the reason', async () => {
   const [to, subject] = ['kai@people.example', 'Leave: {{ unsubscribe_url }}']
   await world.contact(owner, { phone: undefined, email: to, tags: ['subjects'] })

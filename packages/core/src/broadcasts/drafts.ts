@@ -13,6 +13,7 @@ import { type Recipients, recipientsOf } from '../messages/bulk-recipients.ts'
 import type { BroadcastRow, ContactRow } from '../rows/rows.ts'
 import { contentTemplate } from '../rules/template.ts'
 import {
+  hasOwnUnsubscribe,
   lacksOneClick,
   NEEDS_ONE_CLICK,
   sourceOf,
@@ -109,10 +110,9 @@ function checkUnsubscribe(
   source: TemplateSource,
   oneClickFault: MailingParts['oneClickFault'],
 ): void {
-  const { headers = {} } = source.content as EmailContent
-  if (lacksOneClick({ headers })) throw refused(source, NEEDS_ONE_CLICK)
-  const hasOwn = Object.keys(headers).some((name) => name.toLowerCase() === 'list-unsubscribe')
-  const fault = hasOwn ? null : oneClickFault()
+  const content = source.content as EmailContent
+  if (lacksOneClick(content)) throw refused(source, NEEDS_ONE_CLICK)
+  const fault = hasOwnUnsubscribe(content) ? null : oneClickFault()
   if (fault === null) return
   throw refused(
     source,

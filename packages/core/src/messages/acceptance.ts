@@ -42,6 +42,7 @@ import type { Awaitable } from '../runtime/awaitable.ts'
 import type { Telemetry } from '../runtime/telemetry.ts'
 import type { Accepted, Tracing } from '../runtime/tracing.ts'
 import type { Storage } from '../storage/ports/storage.ts'
+import { hasOwnUnsubscribe, type TemplateSource } from '../templates/use-template.ts'
 import { testQuotaExceeded } from './test-usage.ts'
 
 /** The result of a request; `replayed`: it is the result of an earlier request with the same `Idempotency-Key`. */
@@ -290,32 +291,40 @@ export function faultOf(
   identity: KeyIdentity,
   request: SendRequest,
   recipients: OneOrMore<NamedRecipient>,
-  is_stored = false,
+  source: TemplateSource | null = null,
 ): Awaitable<ErrorDetail | null> {
   const wrongCountry = rules.countryFault?.(request.channel, recipients[0].address)
   if (wrongCountry) return { path: 'to', message: wrongCountry }
-  const several = () => severalFault(rules, identity, request, recipients)
-  const fault = rules.senders.fault(identity, request, is_stored)
+  const several = () => severalFault(rules, identity, request, recipients, source)
+  const fault = rules.senders.fault(identity, request, source !== null)
   return fault instanceof Promise ? fault.then((found) => found ?? several()) : (fault ?? several())
 }
 
-/** The fault of a message to several recipients: a provider that may get it sends to one at a time, or its link is for one. */
+/**
+ * The fault of a message to several recipients: a provider that may get it sends to one at a time, its link is for one, or it is for
+ * marketing and would have no header to unsubscribe.
+ */
 export function severalFault(
   { takesSeveral }: Pick<SendRules, 'takesSeveral'>,
   { mode }: KeyIdentity,
   { channel, content }: SendRequest,
   recipients: readonly NamedRecipient[],
+  source: Pick<TemplateSource, 'category'> | null,
 ): ErrorDetail | null {
   if (recipients.length < 2) return null
   if (!takesSeveral({ channel, livemode: mode === 'live' })) {
     return { path: 'to', message: ONE_RECIPIENT }
   }
-  return hasUnsubscribeUrl(content) ? { path: 'to', message: ONE_LINK } : null
+  if (hasUnsubscribeUrl(content)) return { path: 'to', message: ONE_LINK }
+  const needsLink = source?.category === 'marketing' && !hasOwnUnsubscribe(content as EmailContent)
+  return needsLink ? { path: 'to', message: ONE_CLICK_EACH } : null
 }
 
 const ONE_RECIPIENT =
   'The e-mail provider of this service sends to one recipient at a time: send one message to each'
 const ONE_LINK = 'An e-mail with {{unsubscribe_url}} needs one recipient: send one message to each'
+const ONE_CLICK_EACH =
+  'A marketing e-mail needs one recipient, who can unsubscribe with one click: send one message to each'
 
 export interface Schedule {
   /** When the message is sent; null: now. */

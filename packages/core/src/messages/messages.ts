@@ -257,7 +257,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
     const [{ address: to }] = recipients
     const asked = scheduleOf(request, at)
     const price = priceForSeveral(priceOf(channel, content)(to), recipients.length)
-    const checked = faultOf(parts, identity, request, recipients, source !== null)
+    const checked = faultOf(parts, identity, request, recipients, source)
     const fault =
       (checked instanceof Promise ? await checked : checked) ??
       (credits_max === undefined ? null : priceFault(identity, price.credits, credits_max))
@@ -424,7 +424,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
     if (wrongSender !== null) throw invalid(wrongSender.path, wrongSender.message)
     if (!('recipients' in request)) {
       const recipients = recipientsOfOne(request)
-      const refusal = severalFault(parts, identity, request, recipients)
+      const refusal = severalFault(parts, identity, request, recipients, source)
       if (refusal !== null) throw invalid(refusal.path, refusal.message)
       const found = recipientsOfSend(request, recipients, parts)
       return estimateOf(parts, identity, {

@@ -146,9 +146,17 @@ export const NEEDS_ONE_CLICK =
   'a marketing e-mail with a List-Unsubscribe of its own needs List-Unsubscribe-Post too (RFC 8058)'
 
 /** Whether a recipient cannot unsubscribe from an e-mail with one click. Without a header of its own it gets that of the service. */
-export function lacksOneClick({ headers = {} }: EmailAdditions): boolean {
-  const names = Object.keys(headers).map((name) => name.toLowerCase())
-  return names.includes('list-unsubscribe') && !names.includes('list-unsubscribe-post')
+export function lacksOneClick(content: EmailAdditions): boolean {
+  return hasOwnUnsubscribe(content) && !hasHeader(content, 'list-unsubscribe-post')
+}
+
+/** Whether an e-mail has a `List-Unsubscribe` of its own, which comes before that of the service. */
+export function hasOwnUnsubscribe(content: EmailAdditions): boolean {
+  return hasHeader(content, 'list-unsubscribe')
+}
+
+function hasHeader({ headers = {} }: EmailAdditions, wanted: string): boolean {
+  return Object.keys(headers).some((name) => name.toLowerCase() === wanted)
 }
 
 /**
