@@ -270,6 +270,41 @@ describe('quiet hours', () => {
     ])
   })
 
+  it('defer each e-mail of a bulk by the category of its template, also when it is sent again', async () => {
+    await core.workspaces.update(workspaceId, { quiet_hours: NIGHT, time_zone: 'Africa/Nairobi' })
+    outcome = 'rejected'
+    clock.set(new Date('2026-05-05T09:00:00.000Z'))
+    const uses = [{ template: { name: 'offer' } }, { template: { name: 'receipt' } }]
+    const content = { content: { subject: 'Hi', text: 'Hi' } }
+    const emails = [...uses, content].map((one, i) => ({
+      ...{ ...one, channel: 'email', to: `${i}@example.com` },
+    }))
+    const { data } = await core.messages.bulks.sendEmails(live, { emails } as never)
+    expect(data.template).toBeUndefined()
+    expect(data.messages.flatMap((one) => one.deferred_until ?? [])).toEqual([])
+    await dispatcher.idle()
+    clock.set(new Date('2026-05-05T19:00:00.000Z'))
+    const retried = (await core.messages.bulks.retry(live, data.bulk_id)).data.messages
+    const expected: Record<string, (string | undefined)[]> = {
+      '0@example.com': ['offer', '2026-05-06T05:00:00.000Z'],
+      '1@example.com': ['receipt', undefined],
+      '2@example.com': [undefined, undefined],
+    }
+    const found = await Promise.all(
+      retried.map(async ({ to, message_id, deferred_until }) => {
+        const { template } = await core.messages.get(workspaceId, message_id)
+        return [to, [template?.name, deferred_until?.toISOString()]]
+      }),
+    )
+    expect(Object.fromEntries(found)).toEqual(expected)
+    const again = await core.messages.bulks.sendEmails(live, { emails } as never)
+    expect(again.data.messages.map((one) => one.deferred_until?.toISOString())).toEqual([
+      '2026-05-06T05:00:00.000Z',
+      undefined,
+      undefined,
+    ])
+  })
+
   it('defer the contacts of a bulk, and the messages of a retry', async () => {
     const attributes = { time_zone: 'Asia/Kathmandu' }
     const contact = await core.contacts.create(workspaceId, { phone: USA, attributes })

@@ -245,12 +245,15 @@ export function createBroadcastStepper(
           total: part.contacts.length,
           ...found,
           duplicates: found.duplicates.length,
-          sendingOf: (draft) => ({ schedule: departures.scheduleOf(draft), sender }),
+          sendingOf: (draft) => ({
+            schedule: departures.scheduleOf(draft),
+            sender,
+            template: mailing.source.used,
+            category: mailing.source.category,
+          }),
           isStrict: false,
           list: 'recipients',
           retry_of: null,
-          template: mailing.source.used,
-          category: mailing.source.category,
           said: UNSAID,
           broadcast: {
             id: row.id,

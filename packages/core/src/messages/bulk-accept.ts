@@ -10,7 +10,7 @@ import type { Metadata } from '../contract/resources/messages.ts'
 import { sentBulkJson } from '../contract/resources/plain-send.ts'
 import type { TemplateCategory, UsedTemplate } from '../contract/resources/templates.ts'
 import type { PriceOf } from '../prices/price.ts'
-import type { QuietHoursOf } from '../quiet-hours/quiet-hours.ts'
+import type { EndOfQuiet, QuietHoursOf } from '../quiet-hours/quiet-hours.ts'
 import type { BulkRejectionRow, BulkRow, MessageRow } from '../rows/rows.ts'
 import type { BroadcastStep } from '../rules/accept.ts'
 import { addressesOf, SUPPRESSED_TEXT } from '../rules/recipients.ts'
@@ -58,12 +58,22 @@ export interface BulkParts extends SendRules {
 /** The response to a bulk request. */
 export type SentBulk = Data<typeof endpoints.send>
 
+/** What a message of a bulk has beside its content and its recipient. */
+export interface Sending {
+  schedule: Schedule
+  sender: string | null
+  /** The stored template of its content; absent for a content of the request. */
+  template?: UsedTemplate | undefined
+  /** For quiet hours. */
+  category: TemplateCategory
+}
+
 /** A bulk that is not accepted yet. */
 export interface BulkDraft {
   channel: Channel
   total: number
   drafts: readonly RecipientDraft[]
-  sendingOf(draft: RecipientDraft): { schedule: Schedule; sender: string | null }
+  sendingOf(draft: RecipientDraft): Sending
   rejected: RejectedRecipient[]
   duplicates: number
   /** Whether one rejected recipient causes the refusal of the whole bulk. */
@@ -72,10 +82,6 @@ export interface BulkDraft {
   list: 'recipients' | 'emails'
   /** The bulk whose failed messages are sent again; a bulk is retried once. */
   retry_of: string | null
-  /** The stored template of all its messages; absent for contents of the request. */
-  template?: UsedTemplate | undefined
-  /** The category of its messages, for quiet hours. */
-  category: TemplateCategory
   /** What the bulk says, for its record: the fields of `BulkRow`. */
   said: Pick<BulkRow, 'name' | 'sender' | 'content'>
   /** The broadcast whose step the bulk is, and the step for what is accepted of it. */
@@ -102,15 +108,21 @@ export async function acceptBulk(
   bulkDraft: BulkDraft,
 ): Promise<IdempotentResult<SentBulk>> {
   const { workspace_id } = identity
-  const { channel, idempotency, template, category } = bulkDraft
+  const { channel, idempotency } = bulkDraft
   let { drafts } = bulkDraft
-  const recipients = () => drafts.map(({ to }) => to)
-  const endOfQuiet = await quietHours.endFor(identity, { category, channel, recipients })
+  const sendings = drafts.map((draft) => bulkDraft.sendingOf(draft))
+  const quiet = new Map<TemplateCategory, EndOfQuiet | null>()
+  for (const category of new Set(sendings.map((one) => one.category))) {
+    const recipients = () =>
+      drafts.filter((_, i) => sendings[i]?.category === category).map(({ to }) => to)
+    quiet.set(category, await quietHours.endFor(identity, { category, channel, recipients }))
+  }
   const bulk_id = runtime.id()
   const at = runtime.now()
-  let messages = await inTurns(drafts, (draft) => {
+  let messages = await inTurns(drafts, (draft, i) => {
     const { to: recipient, recipients, content, metadata, price } = draft
-    const { schedule: asked, sender } = bulkDraft.sendingOf(draft)
+    const { schedule: asked, sender, template, category } = sendings[i] as Sending
+    const endOfQuiet = quiet.get(category) ?? null
     const schedule = afterQuiet(asked, { endOfQuiet, recipient, at })
     const message = { channel, sender, recipient, recipients, content, metadata, bulk_id, template }
     return newMessage(identity, message, { price, schedule, id: runtime.id(), at })
@@ -127,7 +139,8 @@ export async function acceptBulk(
     const bulk = bulkRow(identity, bulkDraft, { id: bulk_id, messages, rejected, at })
     const rejections = await inTurns(rejected, (one) => rejectionRow(bulk, one))
     const response = responseOf(bulk, { drafts, messages }, rejected)
-    const data = template === undefined ? response : { ...response, template }
+    const template = templateOfAll(messages)
+    const data = template === null ? response : { ...response, template }
     const accepting = {
       workspace_id,
       debit: debitFor(messages, prices, { id: debitId, reference: { type: 'bulk', id: bulk_id } }),
@@ -272,6 +285,19 @@ function responseOf(
     })),
     errors: errorsOf(faults),
   }
+}
+
+/** The template of all messages; null if they differ, or have none. */
+function templateOfAll(messages: readonly MessageRow[]): UsedTemplate | null {
+  const [first] = messages
+  if (!first) return null
+  const { template: name, template_version: version, template_locale: locale } = first
+  if (name === null || version === null || locale === null) return null
+  const isOne = messages.every(
+    (one) =>
+      one.template === name && one.template_version === version && one.template_locale === locale,
+  )
+  return isOne ? { name, version, locale } : null
 }
 
 /** The refusal of a whole bulk. It lists the faults of all its recipients. */

@@ -260,7 +260,7 @@ function metadataOf(ours: Metadata | undefined, common: Metadata | undefined): M
 }
 
 /** The length of all names and texts in a value. */
-function lengthOf(value: unknown): number {
+export function lengthOf(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return 0
   let length = 0

@@ -20,6 +20,7 @@ import {
   type BulkDraft,
   type BulkParts,
   replay,
+  type Sending,
   type SentBulk,
   saidBy,
   UNSAID,
@@ -225,7 +226,10 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
     if (wrongSender !== null) throw invalid(wrongSender.path, wrongSender.message)
     const sender = await senders.of(identity.workspace_id, request)
     const { drafts, rejected, duplicates } = await recipientsOf(parts, identity, request, source)
-    const sending = { schedule, sender }
+    const sending = {
+      ...{ schedule, sender, template: source?.used },
+      category: source?.category ?? CATEGORY_DEFAULT,
+    }
     return accept(identity, {
       channel: request.channel,
       total: request.recipients.length,
@@ -237,8 +241,6 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
       list: 'recipients',
       idempotency,
       retry_of: null,
-      template: source?.used,
-      category: source?.category ?? CATEGORY_DEFAULT,
       said: saidBy(request),
     })
   }
@@ -267,7 +269,6 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
       idempotency,
       retry_of: null,
       said: UNSAID,
-      category: CATEGORY_DEFAULT,
     })
   }
 
@@ -289,13 +290,13 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
       withFiles.map(({ id }) => id),
     )
     const { name, sender, content } = row
+    const templates = await templatesOf(storage.read, retryable)
     return accept(identity, {
       channel: row.channel,
       said: { name, sender, content },
-      ...retryDraft(parts, retryable, { at: runtime.now(), files }),
+      ...retryDraft(parts, retryable, { at: runtime.now(), files, templates }),
       idempotency,
       retry_of: bulkId,
-      ...(await templateOf(storage.read, retryable[0] as MessageRow)),
     })
   }
 
@@ -420,12 +421,33 @@ function needsTestKey(): SvcError {
   return invalid('id', 'This bulk was sent with a test key: send it again with one')
 }
 
+type Templated = Pick<Sending, 'template' | 'category'>
+
+/** The templates of messages. Those of a bulk have one, those of a bulk of e-mails one each. */
+async function templatesOf(
+  reads: Parameters<typeof templateOf>[0],
+  messages: readonly MessageRow[],
+): Promise<(row: MessageRow) => Templated> {
+  const keyOf = (row: MessageRow) =>
+    JSON.stringify([row.template, row.template_version, row.template_locale])
+  const found = new Map<string, Templated>()
+  for (const row of messages) {
+    const key = keyOf(row)
+    if (!found.has(key)) found.set(key, await templateOf(reads, row))
+  }
+  return (row) => found.get(keyOf(row)) as Templated
+}
+
 /** The same messages at the current prices. */
 function retryDraft(
   { priceOf, countryFault }: Pick<BulkParts, 'priceOf' | 'countryFault'>,
   messages: readonly MessageRow[],
-  { at, files }: { at: Date; files: readonly FileOfMessage[] },
-): Omit<BulkDraft, 'channel' | 'retry_of' | 'idempotency' | 'template' | 'category' | 'said'> {
+  {
+    at,
+    files,
+    templates,
+  }: { at: Date; files: readonly FileOfMessage[]; templates: (row: MessageRow) => Templated },
+): Omit<BulkDraft, 'channel' | 'retry_of' | 'idempotency' | 'said'> {
   const drafts: RecipientDraft[] = []
   const rejected: RejectedRecipient[] = []
   for (const [index, row] of messages.entries()) {
@@ -448,7 +470,10 @@ function retryDraft(
     total: messages.length,
     drafts,
     rejected,
-    sendingOf: ({ index }) => retrySending(messages[index] as MessageRow, at),
+    sendingOf({ index }) {
+      const row = messages[index] as MessageRow
+      return { ...retrySending(row, at), ...templates(row) }
+    },
     duplicates: 0,
     isStrict: false,
     list: 'recipients',
@@ -464,7 +489,7 @@ function isRetryable({ accepted, error_code, erased_at }: MessageRow): boolean {
 function retrySending(
   { sender, scheduled_at, created_at, expires_at }: MessageRow,
   at: Date,
-): ReturnType<BulkDraft['sendingOf']> {
+): Pick<Sending, 'schedule' | 'sender'> {
   const ttl_ms = expires_at && expires_at.getTime() - (scheduled_at ?? created_at).getTime()
   const schedule = {
     scheduled_at: null,

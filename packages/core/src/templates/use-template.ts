@@ -59,19 +59,42 @@ export interface TemplateSource {
  * The template that a request names.
  * @throws SvcError `validation_error` without such a template, version, channel or locale, or for a value of the wrong type.
  */
-export async function sourceOf(
+export function sourceOf(
+  reads: Pick<Reads, 'templates' | 'workspaces'>,
+  workspaceId: string,
+  of: { channel: Channel; template: TemplateUse },
+): Promise<TemplateSource> {
+  return createSources(reads, workspaceId)(of)
+}
+
+/** The versions that are kept: each has at most 3 MB. */
+const VERSIONS_KEPT = 10
+
+/** `sourceOf` for several requests of one workspace, which reads each version once. */
+export function createSources(
   { templates, workspaces }: Pick<Reads, 'templates' | 'workspaces'>,
   workspaceId: string,
-  { channel, template: use }: { channel: Channel; template: TemplateUse },
-): Promise<TemplateSource> {
-  const row = await templates.usable(workspaceId, use.name, use.version)
-  if (!row) throw await missing(templates, workspaceId, use)
-  const { category } = row
-  if (category === 'layout') {
-    throw invalid('template.name', `Template ${use.name} is a layout, which is sent with others`)
+): (of: { channel: Channel; template: TemplateUse }) => Promise<TemplateSource> {
+  async function versionOf(use: TemplateUse) {
+    const row = await templates.usable(workspaceId, use.name, use.version)
+    if (!row) throw await missing(templates, workspaceId, use)
+    const { category } = row
+    if (category === 'layout') {
+      throw invalid('template.name', `Template ${use.name} is a layout, which is sent with others`)
+    }
+    return { row, category, texts: await marketingTextsOf(workspaces, workspaceId, row) }
   }
-  const texts = await marketingTextsOf(workspaces, workspaceId, row)
-  return { ...sourceIn(row, { channel, template: use }, texts), category }
+
+  const kept = new Map<string, Awaited<ReturnType<typeof versionOf>>>()
+
+  return async ({ channel, template }) => {
+    const key = JSON.stringify([template.name, template.version])
+    const found = kept.get(key) ?? (await versionOf(template))
+    if (!kept.has(key) && kept.size >= VERSIONS_KEPT) kept.clear()
+    kept.set(key, found)
+    const { row, category, texts } = found
+    return { ...sourceIn(row, { channel, template }, texts), category }
+  }
 }
 
 /** What ends the messages of a template; null if it is not for marketing. */

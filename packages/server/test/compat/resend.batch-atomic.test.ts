@@ -127,6 +127,36 @@ describe.each(['SQLite', 'PostgreSQL'])('a batch of Resend with %s', (engine) =>
     expect(await world.balance(owner)).toBeCloseTo(credits - spent, 6)
   })
 
+  it('is one commit with one debit, also from several templates and without one', async () => {
+    const { owner, batch } = await sender()
+    const { templates } = world.core
+    for (const name of ['ready', 'late']) {
+      const content = { subject: `${name} {{n}}`, html: '<p>{{n}}</p>' }
+      const variants = [{ channel: 'email', locale: 'en', content }]
+      await templates.create(owner.id, { name, variants } as never)
+      await templates.publish(owner.id, name)
+    }
+    const mails = BATCH.map(({ subject, html, ...mail }, n) =>
+      n % 3 === 2
+        ? { ...mail, subject, html }
+        : { ...mail, template: { id: ['ready', 'late'][n % 3], variables: { n } } },
+    )
+    const lacking = mails.map((mail, n) => (n === 7 ? { ...mail, template: { id: 'late' } } : mail))
+    expect(await batch(lacking)).toMatchObject({ status: 422, message: 'No value for {{n}}' })
+    expect([await written(owner), await debits(owner)]).toEqual([0, []])
+    const { status, data = [] } = await batch(mails)
+    expect(status).toBe(200)
+    expect(await debits(owner)).toEqual([SIZE * PRICE])
+    const sent = await Promise.all(data.map(({ id }) => world.core.messages.get(owner.id, id)))
+    expect(sent.map(({ template, content }) => [template?.name, content])).toMatchObject(
+      BATCH.map(({ subject }, n) => {
+        const name = ['ready', 'late', undefined][n % 3]
+        return [name, { subject: name ? `${name} ${n}` : subject }]
+      }),
+    )
+    expect(new Set(sent.map(({ bulk_id }) => bulk_id)).size).toBe(1)
+  })
+
   it('counts in the daily limit of its key as a whole', async () => {
     const { owner, batch } = await sender({ daily_credit_limit: SIZE * PRICE - 0.1 })
     expect(await batch()).toMatchObject({ status: 429, name: 'daily_quota_exceeded' })

@@ -1,5 +1,6 @@
 import { Resend } from 'resend'
 import { beforeAll, describe, expect, it, test } from 'vitest'
+import type { Account } from '../accounts.ts'
 import { useWorld } from '../world.ts'
 
 const world = useWorld({ listen: true })
@@ -111,5 +112,112 @@ describe('batch.send', () => {
     const attachments = [{ filename: 'a.txt', content: 'SGVsbG8=' }]
     const { error } = await resend.batch.send([{ ...MAIL, attachments } as typeof MAIL])
     expect(error).toMatchObject({ statusCode: 422, name: 'invalid_attachment' })
+  })
+})
+
+describe('batch.send with templates', () => {
+  let owner: Account
+  let live: string
+  let client: Resend
+  beforeAll(async () => {
+    owner = await world().signup({ credits: 1_000 })
+    live = (await world().key(owner)).key
+    client = new Resend(live, { baseUrl: `${world().url}/compat/resend` })
+    const html = '<p>Hi {{{NAME}}}, {{{ORDER}}}</p>'
+    const variables = [
+      { key: 'NAME', type: 'string' as const, fallbackValue: 'there' },
+      { key: 'ORDER', type: 'string' as const },
+    ]
+    for (const alias of ['ready', 'late']) {
+      const subject = `${alias} {{{ORDER}}}`
+      const from = `${alias}@acme.example`
+      const replyTo = `${alias}-answers@acme.example`
+      const template = { name: alias, alias, subject, html, from, replyTo, variables }
+      expect((await client.templates.create(template).publish()).error).toBeNull()
+    }
+  })
+
+  const mailOf = (id: string, ORDER?: string) => ({
+    to: 'delivered@sandbox.svc',
+    template: { id, variables: { ...(ORDER !== undefined && { ORDER }) } },
+  })
+  const messageOf = async (id: string) =>
+    (await world().call('GET', `/api/v1/messages/${id}`, { key: live })).body.data.message
+  const counted = async () =>
+    (await world().call('GET', '/api/v1/messages', { key: live })).body.data.pagination.total
+
+  it('sends each e-mail from its template, beside those with a content', async () => {
+    const sent = await client.batch.send([
+      mailOf('ready', 'A1'),
+      MAIL,
+      {
+        ...mailOf('late', '<A2>'),
+        ...{ from: 'Acme <shop@acme.example>', subject: 'Sorry', replyTo: 'help@acme.example' },
+      },
+      {
+        ...mailOf('ready', 'A3'),
+        template: { id: 'ready', variables: { ORDER: 'A3', NAME: 'Bo' } },
+      },
+    ] as never)
+    expect(sent.error).toBeNull()
+    const messages = await Promise.all((sent.data?.data ?? []).map(({ id }) => messageOf(id)))
+    const [bulk_id] = messages.map((one) => one.bulk_id)
+    expect(messages).toMatchObject([
+      {
+        template: { name: 'ready', version: 1, locale: 'en' },
+        content: {
+          ...{ subject: 'ready A1', html: '<p>Hi there, A1</p>' },
+          from_address: 'ready@acme.example',
+          reply_to: ['ready-answers@acme.example'],
+        },
+      },
+      { content: { subject: 'Hello' } },
+      {
+        sender: 'Acme',
+        template: { name: 'late', version: 1, locale: 'en' },
+        content: {
+          ...{ subject: 'Sorry', html: '<p>Hi there, &lt;A2&gt;</p>' },
+          ...{ from_address: 'shop@acme.example', reply_to: 'help@acme.example' },
+        },
+      },
+      { template: { name: 'ready' }, content: { html: '<p>Hi Bo, A3</p>' } },
+    ])
+    expect(messages[1].template).toBeUndefined()
+    expect(messages.map((one) => one.bulk_id)).toEqual(Array(4).fill(bulk_id))
+  })
+
+  it.each<[string, object, string]>([
+    ['a missing value', mailOf('late'), 'No value for {{ORDER}}'],
+    ['an unknown template', mailOf('other', 'A1'), 'No template has the name other'],
+    ['a content beside it', { ...mailOf('late', 'A1'), html: 'x' }, 'cannot have `html` or `text`'],
+    ['attachments', { ...mailOf('late', 'A1'), attachments: [] }, 'cannot have `attachments`'],
+  ])('refuses %s, and permissive sends the others', async (_, wrong, message) => {
+    const before = await counted()
+    const mails = [mailOf('ready', 'A1'), wrong, mailOf('late', 'A2')] as never
+    const { error } = await client.batch.send(mails)
+    expect(error).toMatchObject({ statusCode: 422, message: expect.stringContaining(message) })
+    expect(await counted()).toBe(before)
+    const { data } = await client.batch.send(mails, { batchValidation: 'permissive' })
+    expect(data).toMatchObject({
+      data: [{}, {}],
+      errors: [{ index: 1, message: expect.stringContaining(message) }],
+    })
+    expect(await counted()).toBe(before + 2)
+  })
+
+  it('refuses a batch whose contents are too long together', async () => {
+    const html = '{{{LONG}}}'.repeat(150)
+    const variables = [{ key: 'LONG', type: 'string' as const }]
+    const long = { name: 'long', alias: 'long', subject: 'Long', text: 'Long', html, variables }
+    expect((await client.templates.create(long).publish()).error).toBeNull()
+    const one = {
+      ...{ from: MAIL.from, to: MAIL.to },
+      template: { id: 'long', variables: { LONG: 'x'.repeat(9_000) } },
+    }
+    const trial = (await world().key(owner, { mode: 'test' })).key
+    const tester = new Resend(trial, { baseUrl: `${world().url}/compat/resend` })
+    const { error } = await tester.batch.send(Array(13).fill(one))
+    expect(error?.message).toContain('at most 16 million characters together')
+    expect((await tester.batch.send(Array(2).fill(one))).error).toBeNull()
   })
 })

@@ -157,13 +157,6 @@ test('a template belongs to its workspace, and needs the scope', async () => {
   expect((await narrow.templates.list()).error).toMatchObject({
     ...{ statusCode: 401, name: 'restricted_api_key' },
   })
-  const batch = await resend.batch.send([
-    {
-      ...{ from: 'shop@acme.example', to: 'delivered@sandbox.svc', subject: 'a' },
-      template: { id: 'mine' },
-    } as never,
-  ])
-  expect(batch.error?.message).toContain('A batch cannot have `template`')
 })
 
 test('names that slugs cannot have become numbers, and faults name their field', async () => {

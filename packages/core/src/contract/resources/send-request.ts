@@ -92,6 +92,10 @@ const emailTemplate = fromTemplate('email', 'EmailFromTemplate')
   .extend({ content: emailAdditions.optional() })
   .superRefine(({ to, content = {} }, ctx) => refineRecipients({ to, content }, ctx))
   .meta({ id: 'EmailFromTemplate' })
+/** A request to send one e-mail, with its content or from a stored template. */
+export const anyEmailRequest = chosen([emailRequest, emailTemplate], (value) =>
+  isFromTemplate(value) ? emailTemplate : emailRequest,
+)
 const voiceTemplate = fromTemplate('voice', 'VoiceFromTemplate')
 
 const templateWithVoice = z.discriminatedUnion(

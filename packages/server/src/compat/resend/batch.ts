@@ -102,7 +102,6 @@ async function readAll(
 
 function readEmail(given: unknown): EmailBody {
   const email = decode(emailBody, given)
-  if (email.template) throw invalid('template', 'A batch cannot have `template`.')
   if (email.attachments) throw invalid('attachments', 'A batch cannot have `attachments`.')
   return email
 }
