@@ -23,7 +23,7 @@ export interface CoreOptions {
    */
   database_url: string
   /**
-   * The same PostgreSQL database without a pooler, where `database_url` leads through a pooler that gives each transaction another session:
+   * The same PostgreSQL database without a pooler, where `database_url` leads through a pooler that keeps no session for a connection:
    * for listening, migrations and work that one process does alone. Without it the program polls.
    */
   database_direct_url?: string | undefined

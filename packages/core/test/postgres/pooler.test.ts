@@ -10,7 +10,7 @@ import { eachAlone, transact } from '../../src/storage/postgres/engine/transacti
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { testRuntime } from '../fixtures.ts'
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'
-import { hasPooler, type Pooler, startPooler } from '../postgres-pooler.ts'
+import { hasPgpool, hasPooler, type Pooler, startPgpool, startPooler } from '../postgres-pooler.ts'
 import { startPostgres } from '../postgres-server.ts'
 import { benchFor, only } from '../storage/bench.ts'
 import { patient } from './bench.ts'
@@ -186,26 +186,7 @@ describe.skipIf(!hasPooler)('a service behind PgBouncer with 3 sessions for 16 c
     { elapsed: () => performance.now() },
   )
 
-  it('accepts, claims and settles under load', async () => {
-    const id = await bench.workspace(1_000)
-    const answers = await Promise.all(
-      Array.from({ length: 300 }, () => bench.accept(bench.make.send(id))),
-    )
-    expect(new Set(answers.map(({ outcome }) => outcome))).toEqual(new Set(['accepted']))
-    const outcome = { type: 'accepted', provider_message_id: null, lookup_after_ms: null } as const
-    let settled = 0
-    for (
-      let some = await bench.claimMessages();
-      some.length > 0;
-      some = await bench.claimMessages()
-    ) {
-      const done = await Promise.all(
-        some.map((held) => bench.settle(held, { task: 'send', attempt: 1, outcome })),
-      )
-      settled += done.filter(Boolean).length
-    }
-    expect(settled).toBe(300)
-  })
+  it('accepts, claims and settles under load', () => sendAll(bench))
 
   it('loses nothing that was answered when the pooler is killed, and goes on', async () => {
     const id = await bench.workspace(100_000)
@@ -247,3 +228,58 @@ describe.skipIf(!hasPooler)('a service behind PgBouncer with 3 sessions for 16 c
     expect(report.differences).toEqual([])
   })
 })
+
+// Pgpool-II is a Debian package, which `.ci/debian-peers` installs; a machine without it skips these tests.
+describe.skipIf(!hasPgpool)('behind Pgpool-II, which forgets prepared statements', () => {
+  const pgpool = async (settings: Record<string, string> = {}) => {
+    const started = await startPgpool(database.url, { load_balance_mode: 'off', ...settings })
+    ends.push(started.stop)
+    return started
+  }
+  const bench = benchFor(
+    async () => {
+      const storage = await openPostgres((await pgpool()).url, testRuntime('storage'))
+      ends.push(() => storage.close())
+      return { storage, reopen: async () => storage, close: async () => {} }
+    },
+    { elapsed: () => performance.now() },
+  )
+
+  it('nothing relies on a session', async () => {
+    const { url } = await pgpool()
+    const { hot, cold, slow, connect: listen } = await connected(url)
+    for (const each of [hot, cold, slow]) expect(each.begin).toBeDefined()
+    expect(listen).toBeNull()
+    await expect(connect(database.url, { log, direct_url: url })).rejects.toThrow(
+      /database_direct_url leads through a pooler/,
+    )
+  })
+
+  it('reads at standbys are refused', async () => {
+    const { url } = await pgpool({ load_balance_mode: 'on' })
+    await expect(connect(url, { log })).rejects.toThrow(/set load_balance_mode = off$/)
+  })
+
+  it('accepts, claims and settles under load', () => sendAll(bench))
+})
+
+async function sendAll(bench: ReturnType<typeof benchFor>): Promise<void> {
+  const id = await bench.workspace(1_000)
+  const answers = await Promise.all(
+    Array.from({ length: 300 }, () => bench.accept(bench.make.send(id))),
+  )
+  expect(new Set(answers.map(({ outcome }) => outcome))).toEqual(new Set(['accepted']))
+  const outcome = { type: 'accepted', provider_message_id: null, lookup_after_ms: null } as const
+  let settled = 0
+  for (
+    let some = await bench.claimMessages();
+    some.length > 0;
+    some = await bench.claimMessages()
+  ) {
+    const done = await Promise.all(
+      some.map((held) => bench.settle(held, { task: 'send', attempt: 1, outcome })),
+    )
+    settled += done.filter(Boolean).length
+  }
+  expect(settled).toBe(300)
+}

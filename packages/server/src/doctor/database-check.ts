@@ -141,7 +141,7 @@ function engineFindings({
   if (is_pooled) {
     findings.push(
       is.warning(
-        'a pooler gives each transaction another session: work of other servers is found by polling',
+        'a pooler keeps no session for a connection: work of other servers is found by polling',
         'set SVC_DATABASE_DIRECT_URL to the database without the pooler',
       ),
     )

@@ -3,7 +3,7 @@ import type { TablePartitions } from '../../storage/postgres/engine/partitions/s
 /** Facts about an engine. */
 export interface EngineFacts {
   engine: 'sqlite' | 'postgres'
-  /** Whether a pooler gives each transaction another session. */
+  /** Whether a pooler keeps no session for a connection. */
   is_pooled?: boolean
   /** The histories with their partitions; on PostgreSQL only. */
   partitions?: TablePartitions[]

@@ -3,7 +3,7 @@ import { withoutData } from '../../storage/postgres/engine/failure.ts'
 import type { Pool, Run } from '../../storage/postgres/engine/transaction.ts'
 
 const NO_LOCKS =
-  'a pooler gives each transaction another session: name PostgreSQL itself, with --database or SVC_DATABASE_DIRECT_URL'
+  'a pooler keeps no session for a connection: name PostgreSQL itself, with --database or SVC_DATABASE_DIRECT_URL'
 
 /** A log without lines. */
 export const silent = { debug() {}, info() {}, warn() {}, error() {} }

@@ -198,7 +198,7 @@ export async function connect(
   await check(shared, async () => (await cold.connect()).release())
   if (!has_sessions) {
     const how = long.has_sessions ? 'the direct URL is used for what needs a session' : ALONE
-    log.info({}, `a pooler gives each transaction another database session: ${how}`)
+    log.info({}, `a pooler keeps no database session for a connection: ${how}`)
   }
   const listener = async () => {
     const client = await open(direct)
@@ -496,7 +496,7 @@ export async function assertDurable(client: pg.ClientBase): Promise<void> {
 
 /** What is behind a URL. */
 interface Found {
-  /** Whether each connection has a session of its own. */
+  /** Whether each connection has a session of its own, which keeps its prepared statements. */
   has_sessions: boolean
   /** Distinguishes databases, and servers. */
   identity: string
@@ -523,7 +523,10 @@ async function lookAt({ leave }: Place, open: () => Promise<pg.Client>): Promise
     const { identity = '', pid, settings = [] } = rows[0] ?? {}
     // A pooler gives its clients numbers of its own; the same number is the server's own answer.
     const is_direct = (client as { processID?: unknown }).processID === pid
-    const has_sessions = is_direct || !(await sharesSessions(client, open))
+    const has_own = is_direct || !(await sharesSessions(client, open))
+    // This comes last, because the connection may end with it.
+    const has_sessions = has_own && (await keepsStatements(client))
+    if (has_own && !has_sessions) await assertNoBalancing(open)
     return { has_sessions, identity, settings: new Set(settings) }
   } catch (error) {
     leave(client)
@@ -558,6 +561,43 @@ async function sharesSessions(
   }
 }
 
+/**
+ * Whether a prepared statement is still there when its plans are made again. Pgpool-II forgets all statements of a connection at
+ * any `DISCARD`, and ends the connection that uses one of them.
+ */
+async function keepsStatements(client: pg.ClientBase): Promise<boolean> {
+  const statement = { name: 'svc_look', text: 'select 1' }
+  try {
+    for (const query of [statement, 'discard plans', statement]) await client.query(query)
+    return true
+  } catch (error) {
+    if (STATEMENT_LOST.has((error as { code?: string }).code ?? '')) return false
+    throw error
+  }
+}
+
+/** Pgpool-II's internal_error, and PostgreSQL's invalid_sql_statement_name. */
+const STATEMENT_LOST: ReadonlySet<string> = new Set(['XX000', '26000'])
+
+/** @throws Error if Pgpool-II sends reads to standbys, which may not have the last commits yet. */
+async function assertNoBalancing(open: () => Promise<pg.Client>): Promise<void> {
+  const client = await open()
+  try {
+    const { rows } = await client.query<{ load_balance_mode: string }>(
+      'pgpool show load_balance_mode',
+    )
+    if (rows[0]?.load_balance_mode !== 'on') return
+  } catch {
+    // Another pooler takes it for an error.
+    return
+  } finally {
+    await client.end()
+  }
+  throw new Error(
+    'Pgpool-II sends reads to standbys, which may lag behind: set load_balance_mode = off',
+  )
+}
+
 /** @throws Error when the direct URL leads to another database, or has no sessions either. */
 async function assertSame(found: Found, direct: Found): Promise<void> {
   if (found.identity !== direct.identity) {
@@ -565,7 +605,7 @@ async function assertSame(found: Found, direct: Found): Promise<void> {
   }
   if (!direct.has_sessions) {
     throw new Error(
-      'database_direct_url leads through a pooler that gives each transaction another session: it must lead to PostgreSQL itself',
+      'database_direct_url leads through a pooler that keeps no session for a connection: it must lead to PostgreSQL itself',
     )
   }
 }
