@@ -67,6 +67,11 @@ export interface Broadcasts<F extends Form = 'given'> {
   /** One broadcast and what happened to its messages. @throws SvcError `not_found` */
   get(viewer: Viewer, id: string): Promise<{ broadcast: Broadcast; results: BroadcastResults }>
   /**
+   * The names of the templates that are not deleted and that only finished or canceled broadcasts name, the oldest first. Without them
+   * these broadcasts stay as they are: the versions of a deleted template stay readable while there is room.
+   */
+  endedTemplates(workspaceId: string): Promise<string[]>
+  /**
    * The recipients of a broadcast with this event, by the ids of their messages, newest first. `sent` and `delivered` include those
    * with a later event; `complained` and `unsubscribed` are since the start, by any message. Contacts that were suppressed before have no
    * message. @throws SvcError `not_found`
@@ -266,6 +271,7 @@ export function createBroadcasts(
         },
       }
     },
+    endedTemplates: (workspaceId) => read.broadcasts.endedTemplates(workspaceId),
     async recipients(viewer, id, { event, address, is_permanent, limit, after, before }) {
       const { workspace_id, channel, started_at } = await find(viewer, id)
       if (!started_at) return { recipients: [], has_more: false }

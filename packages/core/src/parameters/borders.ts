@@ -450,6 +450,7 @@ function broadcastBorders(api: Api['broadcasts']) {
       checked<Slice & { status?: BroadcastStatus }>('', z.object({ status, ...sliceFields })),
     ),
     get: takes(viewer(api.get), one),
+    endedTemplates: takes(workspaceId),
     recipients: takes(viewer(api.get), one, checked<RecipientsQuery>('', recipientsQuery)),
     update: takes(identity(api.update), one, body(api.update), actor),
     pause: takes(viewer(api.pause), one, actor),

@@ -1111,6 +1111,40 @@ export function broadcastsContract(open: OpenStorage): void {
     })
   })
 
+  it('names the templates that only ended broadcasts name, the oldest first', async () => {
+    const { workspaceId, templates } = await stage(0)
+    const other = await stage(0)
+    const variants = [{ channel: 'sms' as const, locale: 'en', content: { text: 'Hi' } }]
+    for (const name of ['unused', 'second', 'first', 'open', 'both', 'deleted']) {
+      await templates.create(workspaceId, {
+        ...{ name, category: 'marketing', variables: [], variants },
+      })
+    }
+    // With a version, which keeps the row.
+    await templates.publish(workspaceId, 'deleted')
+    await templates.delete(workspaceId, 'deleted')
+    const statuses = {
+      first: ['finished'],
+      second: ['canceled', 'finished'],
+      open: ['paused'],
+      both: ['finished', 'draft'],
+      deleted: ['finished'],
+    } as const
+    await bench.storage.write(async ({ broadcasts }) => {
+      for (const [template, all] of Object.entries(statuses)) {
+        for (const status of all) {
+          await broadcasts.insert(bench.make.broadcast(workspaceId, { template, status }))
+        }
+      }
+      const theirs = { template: 'news', status: 'finished' } as const
+      await broadcasts.insert(bench.make.broadcast(other.workspaceId, theirs))
+    })
+    const { broadcasts } = featureOn(bench.storage)
+    // In the order of the templates, not of the broadcasts.
+    expect(await broadcasts.endedTemplates(workspaceId)).toEqual(['second', 'first'])
+    expect(await broadcasts.endedTemplates(other.workspaceId)).toEqual(['news'])
+  })
+
   it('announces a pause and the end', async () => {
     const { workspaceId, identity } = await stage(2, 1)
     await bench.webhook(workspaceId)

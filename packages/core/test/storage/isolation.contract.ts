@@ -239,7 +239,10 @@ export function isolationContract(open: OpenStorage): void {
     await bench.accept({ ...queued, debit: null })
     await bench.storage.write(async ({ broadcasts, suppressions }) => {
       const paused = { status: 'paused', pause_reason: 'requested' } as const
-      await broadcasts.insert(bench.make.broadcast(workspaceId, { id: BROADCAST_ID, ...paused }))
+      const held = { id: BROADCAST_ID, template: 'paused', ...paused }
+      await broadcasts.insert(bench.make.broadcast(workspaceId, held))
+      const ended = { template: 'welcome', status: 'finished' } as const
+      await broadcasts.insert(bench.make.broadcast(workspaceId, ended))
       const of = { workspace_id: workspaceId, channel: 'sms', reason: 'opt_out' } as const
       await suppressions.add([{ ...of, address: recipient, created_at: bench.clock.now() }])
     })
@@ -476,6 +479,7 @@ export function isolationContract(open: OpenStorage): void {
           list: () => broadcasts.list(asker, undefined, EVERYTHING),
           count: () => broadcasts.count(asker, undefined),
           countOpen: () => broadcasts.countOpen(asker),
+          endedTemplates: () => broadcasts.endedTemplates(asker),
           waiting: () => broadcasts.waiting(asker, BULK_ID, bench.clock.now()),
           totals: () => broadcasts.totals(asker, BROADCAST_ID),
           unsubscribed: () =>

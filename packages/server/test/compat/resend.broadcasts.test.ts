@@ -1,3 +1,4 @@
+import { LIMITS } from '@svc/core/contract'
 import { readProvider } from '@svc/core/operate'
 import { Resend } from 'resend'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -300,6 +301,70 @@ describe('a broadcast', () => {
     expect((await client.broadcasts.get(id)).error).toMatchObject({ statusCode: 404 })
     expect((await client.broadcasts.remove(id)).error).toMatchObject({ statusCode: 404 })
     expect(await page({})).toEqual([false, 2, 3])
+  })
+
+  it('makes room for new templates: those of the oldest ended broadcasts are deleted', async () => {
+    const { core } = world()
+    const one = await world().signup({ credits: 100 })
+    const apiKey = (await world().key(one)).key
+    const client = clientOf(apiKey)
+    const segments = [{ id: 'all' }]
+    await client.contacts.create({ email: 'asha@example.com', segments })
+    const make = (subject: string) =>
+      idOf(client.broadcasts.create({ ...LETTER, subject, segmentId: 'all' }))
+    const names = async () => {
+      const all: string[] = []
+      let after: string | undefined
+      do {
+        const page = await core.templates.list(one.id, { limit: 100, offset: 0, after })
+        all.push(...page.templates.map(({ name }) => name))
+        after = page.next_after ?? undefined
+      } while (after)
+      return all
+    }
+    const variants = [
+      { channel: 'email' as const, locale: 'en', content: { subject: 'a', text: 'a' } },
+    ]
+    const push = (all: string[]) =>
+      core.templates.push(one.id, { templates: all.map((name) => ({ name, variants })) } as never)
+    // The oldest template of an ended broadcast, whose name only begins like those of the door.
+    const MINE = 'broadcast-mine'
+    await push([MINE])
+    const identity = await core.apiKeys.authenticate(apiKey, '127.0.0.1')
+    const { data } = await core.broadcasts.create(identity, {
+      ...{ channel: 'email', template: { name: MINE }, audience: { tags: ['all'] } },
+      draft: true,
+    })
+    await core.broadcasts.cancel(one.id, data.broadcast.id)
+    const sent = await make('Sent')
+    await client.broadcasts.send(sent)
+    await passTime()
+    await passTime()
+    for (let i = 0; i < 21; i++) await core.broadcasts.cancel(one.id, await make(`Canceled ${i}`))
+    const draft = await make('Draft')
+    const [ofDraft, ...ofEnded] = (await names()).filter((name) => name !== MINE)
+    expect(ofEnded).toHaveLength(22)
+
+    const others = Array.from({ length: LIMITS.templates - 24 }, (_, i) => `other-${i}`)
+    for (let i = 0; i < others.length; i += LIMITS.template_push) {
+      await push(others.slice(i, i + LIMITS.template_push))
+    }
+    await expect(push(['one-more'])).rejects.toMatchObject({ code: 'validation_error' })
+
+    const made = await make('New')
+    const left = await names()
+    expect(left).toHaveLength(LIMITS.templates - 20 + 1)
+    expect(left).toEqual(expect.arrayContaining([ofDraft, MINE, ...others]))
+    expect(left.filter((name) => ofEnded.includes(name))).toEqual(ofEnded.slice(0, 2))
+    // Ended broadcasts stay as they are, and can be copied.
+    expect((await client.broadcasts.get(sent)).data).toMatchObject({
+      ...{ status: 'sent', subject: 'Sent', html: LETTER.html },
+    })
+    for (const id of [draft, made]) {
+      expect((await client.broadcasts.get(id)).data?.status).toBe('draft')
+    }
+    const copy = await idOf(client.broadcasts.duplicate(sent))
+    expect((await client.broadcasts.get(copy)).data?.subject).toBe('Sent')
   })
 
   it('with a fault is refused, and leaves no template', async () => {

@@ -177,6 +177,7 @@ export const READ_PLACES = {
     list: 'replica',
     count: 'replica',
     countOpen: 'primary',
+    endedTemplates: 'primary',
     due: 'near',
     waiting: 'primary',
     totals: 'replica',

@@ -45,7 +45,7 @@ export function broadcastStore(
   tables: Tables,
   { locked, messagesByBulk }: Pick<StoreDialect, 'locked' | 'messagesByBulk'>,
 ) {
-  const { broadcasts: t, bulks, messages } = tables
+  const { broadcasts: t, bulks, messages, templates } = tables
   const one = (workspaceId: string, id: string) =>
     and(eq(t.workspace_id, workspaceId), eq(t.id, id))
   const matching = (workspaceId: string, status: BroadcastStatus | undefined) =>
@@ -83,6 +83,20 @@ export function broadcastStore(
         const open = notInArray(t.status, ['finished', 'canceled'])
         const own = and(eq(t.workspace_id, workspaceId), open)
         return (await db.select({ n: rowCount }).from(t).where(own))[0]?.n ?? 0
+      },
+      /** The names of the templates that are not deleted and that only finished or canceled broadcasts name, the oldest first. */
+      async endedTemplates(workspaceId: string): Promise<string[]> {
+        const { name, id, deleted_at } = templates
+        const own = and(eq(templates.workspace_id, t.workspace_id), eq(name, t.template))
+        const isOpen = sql<number>`case when ${t.status} in ('finished', 'canceled') then 0 else 1 end`
+        const found = db
+          .select({ name: sql<string>`${name}` })
+          .from(t)
+          .innerJoin(templates, and(own, isNull(deleted_at)))
+          .where(eq(t.workspace_id, workspaceId))
+          .groupBy(name, id)
+          .having(sql`sum(${isOpen}) = 0`)
+        return (await found.orderBy(asc(id))).map((row) => row.name)
       },
       /** Broadcasts of all workspaces whose next step is due, the longest waiting first. */
       async due(now: Date, limit: number): Promise<BroadcastRow[]> {

@@ -162,6 +162,10 @@ export const broadcastEndpoints = {
 export const BROADCAST_TEMPLATE = /^broadcast-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const LOCALE = 'en'
 
+/** The number of templates that old broadcasts leave to new ones. */
+const ROOM = 100
+const DELETED_AT_ONCE = 20
+
 /** The size of a page of the core's list, and the most that one request reads. */
 const PAGE = 100
 const PAGES_MAX = 50
@@ -207,16 +211,32 @@ export function broadcastHandlers({
     )
   }
 
+  /** Deletes the templates of the oldest broadcasts that have ended, if there is little room for new templates. */
+  async function makeRoom({ workspace_id, actor }: Caller): Promise<void> {
+    const { total } = await templates.list(workspace_id, { limit: 1, offset: 0 })
+    if (total <= LIMITS.templates - ROOM) return
+    const ended = await broadcasts.endedTemplates(workspace_id)
+    const own = ended.filter((name) => BROADCAST_TEMPLATE.test(name))
+    for (const name of own.slice(0, DELETED_AT_ONCE)) {
+      await templates.delete(workspace_id, name, actor).catch((error: unknown) => {
+        // Another request has deleted it.
+        if (!(error instanceof SvcError && error.code === 'not_found')) throw error
+      })
+    }
+  }
+
   /** Stores a draft, or one that begins at once or at its time. Without the broadcast, its template does not stay. */
   async function store(
-    { workspace_id, identity, actor }: Caller,
+    caller: Caller,
     content: Partial<EmailContent>,
     request: Pick<Broadcast, 'name' | 'audience' | 'from'> & {
       draft: boolean
       scheduled_at?: string | undefined
     },
   ): Promise<string> {
+    const { workspace_id, identity, actor } = caller
     const template = `broadcast-${randomUUID()}`
+    await makeRoom(caller)
     await publish({ workspace_id, actor }, template, content)
     try {
       const { name, from, ...rest } = request
