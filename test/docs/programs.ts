@@ -36,6 +36,7 @@ export const PROGRAMS: Record<string, Trial[]> = {
   ],
   'docs/guides/accounts.md js': [forwardsMails],
   'docs/guides/embed-core.md js': [opensInMemory],
+  'docs/guides/embed-core.md js templates': [sendsFromATemplate],
   'docs/guides/embed-core.md js events': [showsEvents],
   'docs/guides/receive-webhooks.md php': [verifiesSignature('php', php)],
   'docs/guides/receive-webhooks.md go': [verifiesSignature('go', go)],
@@ -162,6 +163,16 @@ function sendsAMessage(code: string): Promise<void> {
   return inFolder(async (folder) => {
     const { printed } = await runModule(inThere(code, folder), {})
     expect(printed).toEqual([[expect.stringMatching(/^[\da-f-]{36}$/)]])
+  })
+}
+
+function sendsFromATemplate(code: string): Promise<void> {
+  return inFolder(async (folder) => {
+    const { printed } = await runModule(inThere(code, folder), {})
+    expect(printed.flat()).toEqual([
+      'order-ready: created, version 1',
+      'Hallo there, A1 ist bereit (de, version 1)',
+    ])
   })
 }
 
