@@ -235,6 +235,23 @@ describe('a layout', () => {
     expect(answer.text.replaceAll('\\', '')).toContain(message)
   })
 
+  it('needs a text of its own, if that of the HTML had too many placeholders with it', async () => {
+    const half = LIMITS.bulk_placeholders / 2
+    const most = await published({
+      variants: [email({ subject: 'a', html: '{{a|b}}'.repeat(half) })],
+    })
+    expect((await sent(most)).text).toBe('b'.repeat(half))
+    const html = '{{a|b}}'.repeat(half + 1)
+    const json = { name: newName(), variants: [email({ subject: 'a', html })] }
+    const refused = await call('POST', TEMPLATES, json)
+    expect(refused.body).toMatchObject({
+      error: 'validation_error',
+      details: [{ path: 'variants.0.content.text' }],
+    })
+    const own = await published({ variants: [email({ subject: 'a', html, text: 'c' })] })
+    expect(await sent(own)).toMatchObject({ html: 'b'.repeat(half + 1), text: 'c' })
+  })
+
   it('must be published before a template uses it', async () => {
     const brand = await store(layoutOf('{{content}}'))
     const json = { name: newName(), variants: [email({ ...body, layout: brand })] }

@@ -159,15 +159,16 @@ async function lastForms(mails: readonly Mail[]): Promise<Mails> {
   for (const { place, locale, content, html } of mails.toSorted((a, b) =>
     a.locale < b.locale ? -1 : 1,
   )) {
+    const { subject = '' } = content
     if (html !== content.html) {
-      const { subject = '', text } = content
+      const { text } = content
       // The placeholders of the layout and of the preview text count too.
       contentTemplate({ subject, html, ...(text && { text }) }, { has_blocks: true, place })
       count(html)
       htmls[locale] = html
     }
     if (!content.text) {
-      const text = plainTextOf(html, place)
+      const text = plainTextOf({ subject, html }, place)
       if (text !== '') {
         count(text)
         plain_texts[locale] = text
@@ -201,12 +202,12 @@ function countMails(): (text: string) => number {
   }
 }
 
-/** The plain text of a HTML, with its placeholders. */
-function plainTextOf(html: string, place: string): string {
+/** The plain text of the HTML of an e-mail, with its placeholders, which count with those of the other fields. */
+function plainTextOf({ subject, html }: { subject: string; html: string }, place: string): string {
   if (html.length > LIMITS.template_html_length) throw needsText(place)
   const text = textOfHtml(html)
   try {
-    contentTemplate({ text }, { has_blocks: true })
+    contentTemplate({ subject, html, text }, { has_blocks: true })
   } catch {
     throw needsText(place)
   }
