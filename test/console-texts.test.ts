@@ -50,7 +50,8 @@ function read(file: ts.SourceFile, { keys, bare, names }: Found): void {
       const [first, second, third] = node.arguments
       if ((name === 't' || name === 'rich') && first) {
         if (ts.isStringLiteralLike(first)) keys.set(first.text, '')
-        else bare.push(`${at(node)} needs a text`)
+        else if (first.getText(file) !== "word.replaceAll('_', ' ')")
+          bare.push(`${at(node)} needs a text`)
       }
       if (/\.replace(All)?$/.test(name) && second && ts.isStringLiteralLike(second)) {
         // A part of the pattern with its letters is no word.
@@ -62,6 +63,14 @@ function read(file: ts.SourceFile, { keys, bare, names }: Found): void {
       if (name === 'count' && second && ts.isStringLiteralLike(second)) {
         const other = third && ts.isStringLiteralLike(third) ? third.text : `${second.text}s`
         keys.set(`{n} ${other}`, `{n} ${second.text}`)
+      }
+    }
+    // `wordOf` translates these words of the API.
+    if (ts.isTypeAliasDeclaration(node) && node.name.text === 'Word') {
+      const members = ts.isUnionTypeNode(node.type) ? node.type.types : []
+      for (const one of members) {
+        const word = ts.isLiteralTypeNode(one) && ts.isStringLiteral(one.literal) && one.literal
+        if (word) keys.set(word.text.replaceAll('_', ' '), '')
       }
     }
     if (ts.isJsxOpeningLikeElement(node)) {

@@ -5,7 +5,7 @@ import { readRecipient } from '../../core/src/rules/recipients.ts'
 import { readPhone } from '../../core/src/tables/phone-numbers.ts'
 import { utcDay } from '../console/shell/format.ts'
 import { workspaceZone } from '../console/shell/time-zone.ts'
-import { actorName, inWords } from '../console/shell/words.ts'
+import { actorName, inWords, wordOf } from '../console/shell/words.ts'
 
 afterEach(() => {
   vi.unstubAllGlobals()
@@ -24,6 +24,28 @@ describe('the name of an actor', () => {
     ['the command line', 'operator', null, null, 'operator'],
   ])('is shown for %s', (_, kind, id, name, expected) => {
     expect(actorName({ kind, id, name })).toBe(expected)
+  })
+})
+
+describe('a word of the API', () => {
+  it.each([
+    ['invalid_recipient', 'invalid recipient'],
+    ['ambiguous', 'outcome unknown'],
+    ['30_003', '30 003'],
+    ['constructor', 'constructor'],
+  ])('%s is shown in words', (word, words) => {
+    expect(wordOf(word)).toBe(words)
+  })
+
+  it('is in the language of the person', async () => {
+    vi.stubGlobal('localStorage', { getItem: (name: string) => name === 'svc.language' && 'de' })
+    vi.resetModules()
+    const { wordOf } = await import('../console/shell/words.ts')
+    expect(['invalid_recipient', 'ambiguous', 'constructor'].map(wordOf)).toEqual([
+      'ungültiger Empfänger',
+      'Ergebnis unbekannt',
+      'constructor',
+    ])
   })
 })
 

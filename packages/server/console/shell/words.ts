@@ -1,116 +1,119 @@
 import type { OperatorAuditEntry } from '../../src/console-api/operator/answers.ts'
 import { t } from './text.ts'
 
-/** The words of the API that pages show, in lower case. */
-const WORDS: Record<string, string> = {
+/** The words of the API that the languages have; those of English are the same with spaces. */
+type Word =
   // Statuses of messages, bulks, broadcasts, codes and deliveries.
-  queued: t('queued'),
-  scheduled: t('scheduled'),
-  deferred: t('deferred'),
-  sent: t('sent'),
-  delivered: t('delivered'),
-  read: t('read'),
-  failed: t('failed'),
-  canceled: t('canceled'),
-  partly_canceled: t('partly canceled'),
-  mostly_failed: t('mostly failed'),
-  rescheduled: t('rescheduled'),
-  processing: t('processing'),
-  completed: t('completed'),
-  draft: t('draft'),
-  running: t('running'),
-  paused: t('paused'),
-  finished: t('finished'),
-  pending: t('pending'),
-  approved: t('approved'),
-  expired: t('expired'),
-  discarded: t('discarded'),
+  | 'queued'
+  | 'scheduled'
+  | 'deferred'
+  | 'sent'
+  | 'delivered'
+  | 'read'
+  | 'failed'
+  | 'canceled'
+  | 'partly_canceled'
+  | 'mostly_failed'
+  | 'rescheduled'
+  | 'processing'
+  | 'completed'
+  | 'draft'
+  | 'running'
+  | 'paused'
+  | 'finished'
+  | 'pending'
+  | 'approved'
+  | 'expired'
+  | 'discarded'
   // States of purchases, webhooks, workspaces and domains.
-  paid: t('paid'),
-  refunded: t('refunded'),
-  disputed: t('disputed'),
-  active: t('active'),
-  disabled: t('disabled'),
-  failing: t('failing'),
-  frozen: t('frozen'),
-  verified: t('verified'),
-  mismatch: t('mismatch'),
-  missing: t('missing'),
-  connected: t('connected'),
+  | 'paid'
+  | 'refunded'
+  | 'disputed'
+  | 'active'
+  | 'disabled'
+  | 'failing'
+  | 'frozen'
+  | 'verified'
+  | 'mismatch'
+  | 'missing'
+  | 'connected'
   // Outcomes of calls to providers, and changes of credits.
-  accepted: t('accepted'),
-  rejected: t('rejected'),
+  | 'accepted'
+  | 'rejected'
+  | 'purchase'
+  | 'grant'
+  | 'send'
+  | 'refund'
+  | 'hold'
+  | 'settle'
+  | 'void'
+  | 'adjustment'
+  // Why a message is not sent.
+  | 'invalid_recipient'
+  | 'contact_not_found'
+  | 'missing_variable'
+  | 'invalid_variable'
+  | 'invalid_content'
+  | 'invalid_metadata'
+  | 'country_not_allowed'
+  | 'suppressed'
+  | 'duplicate'
+  | 'account_frozen'
+  | 'insufficient_credits'
+  | 'daily_limit'
+  | 'unroutable'
+  | 'undelivered'
+  | 'bounced'
+  | 'opted_out'
+  | 'outcome_unknown'
+  // Roles of members, modes and scopes of keys.
+  | 'owner'
+  | 'admin'
+  | 'developer'
+  | 'billing'
+  | 'viewer'
+  | 'operator'
+  | 'client'
+  | 'service'
+  | 'live'
+  | 'test'
+  | 'send_messages'
+  | 'read_messages'
+  | 'manage_contacts'
+  | 'manage_webhooks'
+  // Kinds of media and of templates, and types of variables.
+  | 'image'
+  | 'video'
+  | 'audio'
+  | 'document'
+  | 'sticker'
+  | 'transactional'
+  | 'marketing'
+  | 'layout'
+  | 'text'
+  | 'number'
+  | 'list'
+  // What operators see.
+  | 'problem'
+  | 'notice'
+  | 'ok'
+  | 'skipped'
+  | 'warning'
+  | 'error'
+  | 'environment'
+  | 'file'
+  | 'default'
+
+/** The words of the API that English has in others. */
+const OTHERS: Record<string, string> = {
   ambiguous: t('outcome unknown'),
   retry: t('to be tried again'),
-  purchase: t('purchase'),
-  grant: t('grant'),
-  send: t('send'),
-  refund: t('refund'),
-  hold: t('hold'),
-  settle: t('settle'),
-  void: t('void'),
-  adjustment: t('adjustment'),
-  // Why a message is not sent.
-  invalid_recipient: t('invalid recipient'),
-  contact_not_found: t('contact not found'),
-  missing_variable: t('missing variable'),
-  invalid_variable: t('invalid variable'),
-  invalid_content: t('invalid content'),
-  invalid_metadata: t('invalid metadata'),
-  country_not_allowed: t('country not allowed'),
-  suppressed: t('suppressed'),
-  duplicate: t('duplicate'),
-  account_frozen: t('account frozen'),
-  insufficient_credits: t('insufficient credits'),
-  daily_limit: t('daily limit'),
-  unroutable: t('unroutable'),
-  undelivered: t('undelivered'),
-  bounced: t('bounced'),
-  opted_out: t('opted out'),
-  outcome_unknown: t('outcome unknown'),
-  // Roles of members, modes and scopes of keys.
-  owner: t('owner'),
-  admin: t('admin'),
-  developer: t('developer'),
-  billing: t('billing'),
-  viewer: t('viewer'),
-  operator: t('operator'),
-  client: t('client'),
-  service: t('service'),
-  live: t('live'),
-  test: t('test'),
-  send_messages: t('send messages'),
-  read_messages: t('read messages'),
-  manage_contacts: t('manage contacts'),
-  manage_webhooks: t('manage webhooks'),
-  // Kinds of media and of templates, and types of variables.
-  image: t('image'),
-  video: t('video'),
-  audio: t('audio'),
-  document: t('document'),
-  sticker: t('sticker'),
-  transactional: t('transactional'),
-  marketing: t('marketing'),
-  layout: t('layout'),
-  text: t('text'),
-  number: t('number'),
   boolean: t('yes or no'),
-  list: t('list'),
-  // What operators see.
-  problem: t('problem'),
-  notice: t('notice'),
-  ok: t('ok'),
-  skipped: t('skipped'),
-  warning: t('warning'),
-  error: t('error'),
-  environment: t('environment'),
-  file: t('file'),
-  default: t('default'),
 }
 
 /** A word of the API for people, within a sentence: `invalid recipient`. A word that is not known is shown with spaces. */
-export function wordOf(word: string): string {
-  return Object.hasOwn(WORDS, word) ? `${WORDS[word]}` : word.replaceAll('_', ' ')
+export function wordOf(word: Word | (string & {})): string {
+  return Object.hasOwn(OTHERS, word) ? `${OTHERS[word]}` : t(word.replaceAll('_', ' '))
 }
 
 /** Errors of the API about what people wrote, in words without E.164 and the names of fields. */
