@@ -464,7 +464,7 @@ describe('the breakdown', () => {
     const { key } = await dispatching().key(account)
     const post = (json: object, headers = { 'x-api-key': key }) =>
       dispatching().call('POST', '/api/v1/messages/send', { headers, json })
-    await post(sms)
+    await post({ ...sms, content: { text: 'Call +447700900123' } })
     await post({ ...sms, to: '+447700900123' })
     await post({ ...sms, to: '+15005550001' })
     await post({ channel: 'email', to: 'asha@example.com', content: { subject: 'a', text: 'b' } })
@@ -498,6 +498,17 @@ describe('the breakdown', () => {
       ['sms', '1', 'US', true, 2, 1, 1, 0],
       ['sms', '44', 'GB', true, 2, 1, 0, 1],
     ])
+    const listed = async (query: Record<string, string>) => {
+      const cookie = `svc_session=${account.token}`
+      const url = `/console/api/messages?${new URLSearchParams(query)}`
+      const asked = { headers: { ...SAME, cookie }, method: 'GET', url } as const
+      return (await dispatching().app.inject(asked)).json().data.messages.length
+    }
+    for (const { channel, code, accepted, failed } of found.places) {
+      const filter = { channel, ...(code && { calling_code: code }) }
+      expect(await listed(filter), code).toBe(accepted)
+      expect(await listed({ ...filter, status: 'failed_only' }), code).toBe(failed)
+    }
     const spent = found.places.reduce(
       (sum: number, { credits }: { credits: number }) => sum + credits,
       0,

@@ -65,8 +65,8 @@ export interface FoundMessages {
 type Parts = { storage: Pick<Storage, 'read'>; runtime: Pick<Runtime, 'now'> }
 
 /**
- * A page of the messages that a filter selects, with the contacts of the recipients. With a text, an error, a key, a sender or
- * a tag at most `LIMITS.messages_examined` messages are read, of those with the error, so a page may have fewer messages than
+ * A page of the messages that a filter selects, with the contacts of the recipients. With a text, an error, a key, a sender,
+ * a tag or a calling code at most `LIMITS.messages_examined` messages are read, of those with the error, so a page may have fewer messages than
  * `limit` although more follow. A text that is the id of a message finds this message only. A text whose words begin words of the
  * name of a contact also finds the messages to this contact, of at most 20 contacts.
  */
@@ -96,6 +96,7 @@ async function findMessages(
     limit,
     after,
     contact_id,
+    calling_code,
     ...asked
   }: MessageSearch & Pick<MessageExport, 'recipient' | 'template'>,
   { step, max, passed = CANCELED_PASSED_MAX }: Bounds,
@@ -120,7 +121,8 @@ async function findMessages(
     (await read.messages.count(workspace_id, {
       ...{ channel, livemode, from: startDate, until: endDate, status: 'canceled' },
     })) > passed
-  const isExamined = isBehindMany || [search, own.error_code, api_key_id, sender, tag].some(Boolean)
+  const isExamined =
+    isBehindMany || [search, own.error_code, api_key_id, sender, tag, calling_code].some(Boolean)
   if (!isExamined && addresses) {
     const own = { ...filter, before_id: after }
     const found = await messagesTo(read, workspace_id, { addresses, filter: own, limit: limit + 1 })
@@ -152,7 +154,7 @@ async function findMessages(
   for (let examined = step; ; examined += step) {
     const { rows, last } = await read.messages.search(
       workspace_id,
-      { ...filter, before_id, part: search, recipients: addresses, named },
+      { ...filter, before_id, part: search, recipients: addresses, named, calling_code },
       { limit: limit - messages.length + 1, content_length, examine: step },
     )
     messages.push(...rows.map(shownShort))

@@ -296,6 +296,14 @@ function messageLists(bench: Bench): void {
     const theirs = all.filter(({ id, recipient }) => failed.includes(id) && recipient.endsWith('3'))
     expect(person.messages.map(({ id }) => id)).toEqual(theirs.map(({ id }) => id).reverse())
     expect(person.searched_until).toBeNull()
+    const ofCode = async (calling_code: string) => {
+      const query = { limit: 50, calling_code, status: 'failed_only' } as const
+      const { messages } = await searchMessages(parts, workspace_id, query)
+      return messages.map(({ id }) => id)
+    }
+    const numbers = all.filter(({ id, channel }) => failed.includes(id) && channel === 'sms')
+    expect(await ofCode('255')).toEqual(numbers.map(({ id }) => id).reverse())
+    expect(await ofCode('55')).toEqual([])
     const none = await search({ sender: 'Other' })
     expect(none).toMatchObject({ messages: [], next_after: all.at(-6)?.id })
     expect(none.searched_until).toEqual(all.at(-6)?.created_at)

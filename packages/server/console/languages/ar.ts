@@ -212,7 +212,7 @@ export default {
     'سمة واحدة في كل سطر، ويجب أن تتوفر جميعها في جهة الاتصال. تُكتب الأرقام وقيم نعم ولا باستخدام :=، مثل age := 42 أو member := true.',
   'Without these attributes': 'باستثناء هذه السمات',
   'One a line, as above; contacts with one of them get nothing.':
-    'سمة واحدة في كل سطر، كما في الأعلى؛ لا تتلقى جهات الاتصال التي تحمل إحداها شيئًا.',
+    'سمة في كل سطر كما أعلاه؛ لا تتلقى جهات الاتصال التي تحمل إحداها شيئًا.',
   Begin: 'البدء',
   'Date and time': 'التاريخ والوقت',
   'In your time zone, {timeZone}.': 'حسب منطقتك الزمنية، {timeZone}.',
@@ -365,7 +365,7 @@ export default {
   Recipient: 'المستلم',
   Variables: 'المتغيرات',
   'A bulk may have at most {max}. Send several bulks.':
-    'الحد الأقصى للإرسال الجماعي الواحد: {max}. وزّعها على عدة عمليات.',
+    'حد الإرسال الجماعي الواحد: {max}. وزّعها على عدة عمليات.',
   '{n} recipients': {
     zero: 'لا مستلمين',
     one: 'مستلم واحد',
@@ -416,7 +416,7 @@ export default {
     'جزء من الاسم أو الهاتف أو البريد الإلكتروني أو المعرّف الخاص. إذا كان الحقلان فارغين: جميع جهات الاتصال.',
   Tag: 'الوسم',
   '{total} match, too many for a bulk. Choose some by a tag.':
-    'عدد المطابقات: {total}، وهو أكثر مما يتسع له إرسال جماعي واحد. حدّد بعضها باستخدام وسم.',
+    'المطابقات: {total}، أكثر من سعة إرسال جماعي واحد. حدّد بعضها بوسم.',
   '{done} of {of}': '{done} من {of}',
   'New message': 'رسالة جديدة',
   'Send to many': 'الإرسال إلى كثيرين',
@@ -548,8 +548,7 @@ export default {
   'At most {daily_limit} a day.': 'الحد الأقصى {daily_limit} في اليوم.',
   'Low balance': 'رصيد منخفض',
   'The owner gets no warning.': 'لا يتلقى المالك أي تنبيه.',
-  'The owner gets an e-mail below {low}.':
-    'يتلقى المالك رسالة بريد إلكتروني عند انخفاض الرصيد دون {low}.',
+  'The owner gets an e-mail below {low}.': 'يتلقى المالك بريدًا إذا قل الرصيد عن {low}.',
   'Changes of the balance': 'تغييرات الرصيد',
   Changes: 'التغييرات',
   'All changes': 'جميع التغييرات',
@@ -567,7 +566,7 @@ export default {
   'You pay on the next page.': 'يتم الدفع في الصفحة التالية.',
   'Warning of a low balance': 'تنبيه انخفاض الرصيد',
   'Below this balance the owner gets an e-mail, and webhooks get credits.low. Empty: no warning.':
-    'عند انخفاض الرصيد دون هذا الحد، يتلقى المالك رسالة بريد إلكتروني، وتتلقى خطافات الويب credits.low. فارغ: بلا تنبيه.',
+    'إذا قل الرصيد عن هذا الحد، يتلقى المالك بريدًا، وتتلقى خطافات الويب credits.low. فارغ: بلا تنبيه.',
   'Signature (DKIM)': 'التوقيع (DKIM)',
   'Next signature (DKIM)': 'التوقيع التالي (DKIM)',
   'Policy (DMARC)': 'السياسة (DMARC)',
@@ -597,7 +596,7 @@ export default {
   'Make new key': 'إنشاء مفتاح جديد',
   'Remove {domain}?': 'هل تريد إزالة {domain}؟',
   'E-mails from its addresses are refused from now on.':
-    'من الآن فصاعدًا تُرفض الرسائل البريدية من عناوين هذا النطاق.',
+    'تُرفض الرسائل البريدية من عناوينه من الآن.',
   'Remove domain': 'إزالة النطاق',
   'New key': 'مفتاح جديد',
   'Verify now': 'التحقق الآن',
@@ -770,6 +769,7 @@ export default {
   'Show messages': 'عرض الرسائل',
   'The code, such as invalid_recipient.': 'الرمز، مثل invalid_recipient.',
   'API key': 'مفتاح API',
+  'All bulks': 'جميع عمليات الإرسال الجماعي',
   'All keys': 'جميع المفاتيح',
   'As the request named it. Messages without one have that of the service.':
     'كما ورد في الطلب. الرسائل التي بلا مرسل تحمل مرسل الخدمة.',
@@ -844,7 +844,7 @@ export default {
   'Daily limit in credits': 'الحد اليومي (بوحدات الرصيد)',
   'Empty: none': 'فارغ: بلا حد',
   'Credit limit in credits': 'حد الائتمان (بوحدات الرصيد)',
-  'How far below 0 the balance may go': 'أقصى مدى يمكن أن ينخفض إليه الرصيد دون 0',
+  'How far below 0 the balance may go': 'أقصى انخفاض للرصيد دون 0',
   'Unfreeze {name}': 'إلغاء تجميد {name}',
   Unfreeze: 'إلغاء التجميد',
   '{name} may spend again': 'يمكن للمساحة {name} الإنفاق مجددًا',
@@ -1032,7 +1032,7 @@ export default {
   'End all sessions?': 'هل تريد إنهاء جميع الجلسات؟',
   'End this session?': 'هل تريد إنهاء هذه الجلسة؟',
   'You sign in again in every browser, in this one too. API keys stay valid.':
-    'سيلزمك تسجيل الدخول مجددًا في كل متصفح، وفي هذا المتصفح أيضًا. تبقى مفاتيح API صالحة.',
+    'ستسجّل الدخول مجددًا في كل متصفح، وفي هذا أيضًا. تبقى مفاتيح API صالحة.',
   'The session has ended': 'انتهت الجلسة',
   Since: 'منذ',
   'End this link?': 'هل تريد إنهاء هذا الربط؟',
@@ -1158,7 +1158,7 @@ export default {
   'Publish…': 'نشر…',
   'Publish {name}': 'نشر {name}',
   'New messages use this text from now on. Lines in red go, lines in green come.':
-    'تستخدم الرسائل الجديدة هذا النص من الآن فصاعدًا. تُحذف الأسطر الحمراء، وتُضاف الأسطر الخضراء.',
+    'تستخدم الرسائل الجديدة هذا النص من الآن. تُحذف الأسطر الحمراء وتُضاف الخضراء.',
   Publish: 'نشر',
   'Subject and content give the preview.': 'تُبنى المعاينة من الموضوع والمحتوى.',
   'The text gives the preview.': 'تُبنى المعاينة من النص.',

@@ -713,6 +713,7 @@ export default {
   'Show messages': 'Nachrichten anzeigen',
   'The code, such as invalid_recipient.': 'Der Code, zum Beispiel invalid_recipient.',
   'API key': 'API-Schlüssel',
+  'All bulks': 'Alle Massensendungen',
   'All keys': 'Alle Schlüssel',
   'As the request named it. Messages without one have that of the service.':
     'So, wie die Anfrage ihn nannte. Nachrichten ohne Absender haben den des Dienstes.',

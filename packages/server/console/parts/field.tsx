@@ -82,7 +82,15 @@ export function TextInput({
   type = 'text',
   autofocus,
   ...more
-}: Control & { type?: InputType; inputMode?: string; min?: string; max?: string; step?: string }) {
+}: Control & {
+  type?: InputType
+  inputMode?: string
+  min?: string
+  max?: string
+  step?: string
+  /** The id of a `datalist` with suggestions. */
+  list?: string
+}) {
   const element = useRef<HTMLInputElement>(null)
   useEffect(() => {
     if (autofocus) element.current?.focus()

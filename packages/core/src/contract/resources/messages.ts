@@ -247,6 +247,11 @@ export const messageSearch = z.object({
   sender: phoneOrText(text(LIMITS.sender_name_length)).optional(),
   /** The name or the value of a tag of an e-mail. */
   tag: text(LIMITS.email_tag_length).optional(),
+  /** Only messages to numbers with this calling code, without `+`. */
+  calling_code: z
+    .string()
+    .regex(/^[1-9]\d{0,2}$/)
+    .optional(),
   /** Only messages to the addresses of this contact. */
   contact_id: uuid.optional(),
   after: uuid.optional(),
@@ -273,6 +278,7 @@ const savedFilterValues = z.strictObject({
   api_key_id: uuid.optional(),
   sender: messageSearch.shape.sender,
   tag: messageSearch.shape.tag,
+  calling_code: messageSearch.shape.calling_code,
 })
 
 /** The filters that a person may save. */

@@ -371,8 +371,8 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
       /**
        * The messages in which `part` occurs: in recipient, sender, the provider's id, metadata or the first `SEARCHED_LENGTH`
        * characters of the content as JSON. Upper and lower case of ASCII letters are equal. At most `examine` messages are read,
-       * of those with the `error_code` if the filter has one. `recipients`: only messages to one of these. `named`: messages to one
-       * of these are found also without `part` in them.
+       * of those with the `error_code` if the filter has one. `recipients`: only messages to one of these. `calling_code`: only
+       * messages to numbers that begin with it. `named`: messages to one of these are found also without `part` in them.
        */
       async search(
         workspaceId: string,
@@ -380,11 +380,13 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
           part,
           recipients,
           named = [],
+          calling_code,
           ...filter
         }: MessageFilter & {
           part?: string | undefined
           recipients?: readonly string[] | undefined
           named?: readonly string[] | undefined
+          calling_code?: string | undefined
         },
         {
           limit,
@@ -413,6 +415,9 @@ export function messageStore(db: Db, tables: Tables, dialect: StoreDialect) {
           last && gte(t.id, last.id),
           // `is true` keeps the order of the key: see `matching`.
           recipients && sql`(${inArray(t.recipient, filledUp(recipients))}) is true`,
+          calling_code === undefined
+            ? undefined
+            : sql`substr(${t.recipient}, 1, ${calling_code.length + 1}) = ${`+${calling_code}`}`,
           part === undefined
             ? undefined
             : or(

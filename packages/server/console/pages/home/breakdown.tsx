@@ -89,7 +89,8 @@ export function Breakdowns({ of, unit }: { of: Breakdown; unit: string }) {
             { name: t('Country'), kind: 'main', value: placeName },
             { name: t('Channel'), value: ({ channel }) => channelName(channel) },
             ...outcomesOf<Place>(
-              ({ channel, code }) => ({ channel, ...(code && { search: `+${code}` }) }),
+              ({ channel, code }) =>
+                code ? { channel, calling_code: code } : channel === 'email' && { channel },
               unit,
             ),
             {
@@ -126,22 +127,20 @@ function placeName({ channel, code, country, is_shared }: Place): string {
   return code ? `${name} (+${code})` : name
 }
 
-/** The columns of outcomes, each number with a link to its messages. */
+/** The columns of outcomes, each number with a link to its messages. `filterOf`: false if no filter selects those of the row. */
 function outcomesOf<Row extends Outcomes>(
-  filterOf: (row: Row) => Record<string, string>,
+  filterOf: (row: Row) => Record<string, string> | false,
   unit: string,
 ): Column<Row>[] {
   const column = (name: string, key: keyof Outcomes, status: string): Column<Row> => ({
     name,
     kind: 'number',
-    value: (row) =>
-      row[key] === 0 ? (
-        '0'
-      ) : (
-        <Linked to={listOf(unit, { ...filterOf(row), ...(status && { status }) })}>
-          {number(row[key])}
-        </Linked>
-      ),
+    value: (row) => {
+      const filter = row[key] > 0 && filterOf(row)
+      const shown = number(row[key])
+      if (!filter) return shown
+      return <Linked to={listOf(unit, { ...filter, ...(status && { status }) })}>{shown}</Linked>
+    },
   })
   return [
     column(t('Accepted'), 'accepted', ''),

@@ -1,4 +1,5 @@
 import type { Message } from '@svc/client'
+import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import {
   Badge,
@@ -29,6 +30,8 @@ import { go, hrefOf, query, setQuery } from '../../shell/router.ts'
 import { may, mode } from '../../shell/session.ts'
 import { plural, rich, t } from '../../shell/text.ts'
 import { instantOf } from '../../shell/time-zone.ts'
+import { wordOf } from '../../shell/words.ts'
+import type { Breakdown } from '../home/breakdown.tsx'
 import { CHANNELS, channelName } from './channels.ts'
 import { summaryOf } from './content.tsx'
 import { MessageDrawer } from './drawer.tsx'
@@ -135,6 +138,7 @@ const NAMES = [
   'api_key_id',
   'sender',
   'tag',
+  'calling_code',
   'contact_id',
   'after',
 ] as const
@@ -344,21 +348,53 @@ function OfContact({ id, onRemove }: { id: string; onRemove(): void }) {
 
 type More = Pick<
   ReturnType<typeof useFilter>,
-  'bulk_id' | 'broadcast_id' | 'error_code' | 'api_key_id' | 'sender' | 'tag'
+  'bulk_id' | 'broadcast_id' | 'error_code' | 'api_key_id' | 'sender' | 'tag' | 'calling_code'
 >
 
 /** The filters that are buttons while they have a value, and the words of these buttons. */
-const MORE: readonly (readonly [name: keyof More, words: (value: string) => string])[] = [
-  ['bulk_id', () => t('One bulk only')],
-  ['broadcast_id', () => t('One broadcast only')],
-  ['error_code', (code) => t('Error: {code}', { code })],
-  ['api_key_id', () => t('One API key only')],
-  ['sender', (sender) => t('Sender: {sender}', { sender })],
-  ['tag', (tag) => t('Tag: {tag}', { tag })],
-]
+const MORE: readonly (readonly [name: keyof More, words: (value: string) => ComponentChildren])[] =
+  [
+    [
+      'bulk_id',
+      (id) => (
+        <OneOf words={t('One bulk only')} of={() => api.bulks.get(id).then(({ bulk }) => bulk)} />
+      ),
+    ],
+    [
+      'broadcast_id',
+      (id) => (
+        <OneOf
+          words={t('One broadcast only')}
+          of={() => api.broadcasts.get(id).then(({ broadcast }) => broadcast)}
+        />
+      ),
+    ],
+    ['error_code', (code) => t('Error: {code}', { code })],
+    ['api_key_id', () => t('One API key only')],
+    ['sender', (sender) => t('Sender: {sender}', { sender })],
+    ['tag', (tag) => t('Tag: {tag}', { tag })],
+    ['calling_code', (code) => t('To {bdi}', { bdi: `+${code}` })],
+  ]
 
-/** The maximum of keys to choose from: more do not belong into a menu. */
-const KEYS_SHOWN = 100
+/** Words with the name of what they are about, if it has one. */
+function OneOf({ words, of }: { words: string; of(): PromiseLike<{ name: string | null }> }) {
+  const { data } = useLoad(of, [words])
+  return (
+    <>
+      {words}
+      {data?.name && (
+        <>
+          : <bdi class="cut">{data.name}</bdi>
+        </>
+      )}
+    </>
+  )
+}
+
+/** The maximum of keys and bulks to choose from: more do not belong into a menu. */
+const SHOWN = 100
+
+type NamedBulk = Pick<Message, 'id' | 'created_at'> & { name: string | null }
 
 /** The filters that are needed less often. */
 function MoreFilters({
@@ -371,7 +407,15 @@ function MoreFilters({
   onClose(): void
 }) {
   const [values, setValues] = useState(of)
-  const keys = useLoad((signal) => api.apiKeys.list({ limit: KEYS_SHOWN }, { signal }), [])
+  const keys = useLoad((signal) => api.apiKeys.list({ limit: SHOWN }, { signal }), [])
+  const bulks = useLoad(
+    (signal) => ownApi.get<{ bulks: NamedBulk[] }>('/bulks', { limit: `${SHOWN}` }, signal),
+    [],
+  )
+  const errors = useLoad(
+    (signal) => ownApi.get<Pick<Breakdown, 'reasons'>>('/breakdown', { unit: 'day' }, signal),
+    [],
+  )
   const field = (name: keyof More) => ({
     value: values[name] ?? '',
     onInput: (value: string) => setValues({ ...values, [name]: value }),
@@ -382,8 +426,8 @@ function MoreFilters({
       action={t('Show messages')}
       onClose={onClose}
       onSubmit={async () => {
-        const { error_code = '', api_key_id = '', sender = '', tag = '' } = values
-        onChange({ error_code, api_key_id, sender, tag })
+        const { error_code = '', bulk_id = '', api_key_id = '', sender = '', tag = '' } = values
+        onChange({ error_code, bulk_id, api_key_id, sender, tag })
         onClose()
       }}
     >
@@ -393,7 +437,26 @@ function MoreFilters({
             label={t('Error')}
             hint={t('The code, such as invalid_recipient.')}
             autofocus
+            list="errors"
             {...field('error_code')}
+          />
+          <datalist id="errors">
+            {errors.data?.reasons.map(({ error_code: code }) => (
+              <option key={code} value={code ?? ''}>
+                {code && wordOf(code)}
+              </option>
+            ))}
+          </datalist>
+          <Select
+            label={t('Bulk')}
+            options={[
+              ['', t('All bulks')],
+              ...(of.bulk_id ? [[of.bulk_id, t('One bulk only')] as const] : []),
+              ...(bulks.data?.bulks ?? [])
+                .filter(({ id }) => id !== of.bulk_id)
+                .map(({ id, name, created_at }) => [id, name ?? exactTime(created_at)] as const),
+            ]}
+            {...field('bulk_id')}
           />
           <Select
             label={t('API key')}

@@ -28,7 +28,7 @@ const PATH = '/saved-filters'
 /** The filters that may be saved: a saved filter names no recipient. */
 const SAVED = [
   ...['channel', 'status', 'period', 'from', 'to', 'bulk_id', 'broadcast_id', 'error_code'],
-  ...['api_key_id', 'sender', 'tag'],
+  ...['api_key_id', 'sender', 'tag', 'calling_code'],
 ]
 
 function entriesOf(filter: Values): [string, string][] {
