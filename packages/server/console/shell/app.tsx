@@ -46,19 +46,28 @@ function AddSecondFactor() {
   )
 }
 
+/** The longest wait of a page before it asks again by itself. */
+const RETRY_MAX_S = 60
+
 function StartError() {
+  const { value: error } = startError
   async function retry() {
     try {
       await loadSession()
       startError.value = undefined
     } catch (error) {
-      startError.value = error
+      startError.value = error as Error
     }
   }
+  useEffect(() => {
+    if (!error?.retry_after_s) return
+    const timer = setTimeout(retry, Math.min(error.retry_after_s, RETRY_MAX_S) * 1000)
+    return () => clearTimeout(timer)
+  }, [error])
   return (
     <main class="alone">
       <h1>{facts.brand}</h1>
-      <ErrorBox error={startError.value} onRetry={retry} />
+      <ErrorBox error={error} onRetry={retry} />
     </main>
   )
 }

@@ -113,13 +113,13 @@ async function ask(method: string): Promise<ConsoleSession> {
     message?: string
   } | null
   if (!answer?.success || !answer.data) {
-    throw new Error(
-      answer?.message ??
-        t('The service answered with status {status}.', { status: response.status }),
-    )
+    const { status, headers } = response
+    const text = answer?.message ?? t('The service answered with status {status}.', { status })
+    const retry_after_s = Number(headers.get('retry-after')) || undefined
+    throw Object.assign(new Error(text), { retry_after_s })
   }
   return answer.data
 }
 
-/** Why the console could not begin. */
-export const startError = signal<unknown>(undefined)
+/** Why the console could not begin. `retry_after_s`: when the service takes requests again. */
+export const startError = signal<(Error & { retry_after_s?: number }) | undefined>(undefined)
