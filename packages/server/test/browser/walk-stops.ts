@@ -54,6 +54,11 @@ export async function walkStops(browser: Browser): Promise<void> {
     await tooManyPages(page, url)
     await page.close()
   })
+  await withServer({ SVC_RATE_LIMIT_CONSOLE: '5/10' }, async ({ url }) => {
+    const page = await browser.newPage({ viewport: { width: 390, height: 900 } })
+    await tooManyChecks(page, url)
+    await page.close()
+  })
 }
 
 async function expectNote(page: Page, url: string, path: string, text: string): Promise<void> {
@@ -153,6 +158,19 @@ async function tooManyPages(page: Page, url: string): Promise<void> {
   await expectToFit(page)
   await pictures(page, 'Too-many-pages')
   await page.getByLabel('E-mail address').waitFor()
+}
+
+/** Too many checks of the session: the console says so, and checks it again by itself. */
+async function tooManyChecks(page: Page, url: string): Promise<void> {
+  const email = page.getByLabel('E-mail address')
+  const fault = page.getByRole('alert').getByText('Rate limit exceeded')
+  for (let i = 0; i < 20 && !(await fault.isVisible()); i++) {
+    await page.goto(`${url}/console/sign-in`)
+    await email.or(fault).first().waitFor()
+  }
+  await fault.waitFor()
+  await expectToFit(page)
+  await email.waitFor()
 }
 
 type Box = NonNullable<Awaited<ReturnType<Locator['boundingBox']>>>

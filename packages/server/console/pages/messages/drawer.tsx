@@ -25,6 +25,7 @@ import { hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 import { rich, t } from '../../shell/text.ts'
 import { inputTime, instantOf, timeZone } from '../../shell/time-zone.ts'
+import { wordOf } from '../../shell/words.ts'
 import { usePendingReload } from '../webhooks/pending.ts'
 import { channelName } from './channels.ts'
 import { type AnyContent, Content } from './content.tsx'
@@ -93,6 +94,7 @@ export function MessageDrawer({
               </p>
             )}
             {message.status === 'queued' && <Stopped channel={message.channel} isQueued />}
+            {message.status === 'queued' && message.bulk_id && <PausedBulk id={message.bulk_id} />}
             <MessageFacts message={message} contact={contact.data ?? null} />
             <section>
               <h3>{t('Content')}</h3>
@@ -107,6 +109,30 @@ export function MessageDrawer({
       </Loaded>
     </Drawer>
   )
+}
+
+/** Says that the bulk of a queued message is paused, or its broadcast, and leads to it. */
+function PausedBulk({ id }: { id: string }) {
+  const { data } = useLoad(
+    async (signal) => {
+      const { bulk } = await api.bulks.get(id, { signal })
+      const { name, paused_at, broadcast_id } = bulk
+      if (!broadcast_id) return paused_at && { name, to: `/bulks/${id}` }
+      const { broadcast } = await api.broadcasts.get(broadcast_id, { signal })
+      // Messages of a broadcast that paused itself are still sent.
+      const isHeld = ['requested', 'restored'].includes(broadcast.pause?.reason ?? '')
+      return isHeld && { name: broadcast.name, to: `/broadcasts/${broadcast_id}` }
+    },
+    [id],
+  )
+  return data ? (
+    <p class="mode-note" role="status">
+      <a href={hrefOf(data.to)}>
+        <bdi>{data.name ?? t('Bulk')}</bdi>
+      </a>
+      : {wordOf('paused')}. {t('It is sent when the pause ends, or can be canceled.')}
+    </p>
+  ) : null
 }
 
 interface NamedContact {
