@@ -96,3 +96,20 @@ it('every mentioned path of this repository exists', () => {
   )
   expect(missing).toEqual([])
 })
+
+/** The section that makes `svc` a command of the reader's shell. */
+const CALL = { path: 'docs/guides/command-line.md', anchor: 'call-the-command' }
+const COMMAND = /^(?:\$ )?(?:[A-Z_]+=\S+ )*svc [a-z]/m
+
+it('every page of docs with commands of svc leads to what makes it a command', () => {
+  const hasCommands = ({ blocks }: Page) =>
+    blocks.some(({ language, code }) => language === 'sh' && COMMAND.test(code))
+  const found = pages.filter((page) => page.path.startsWith('docs/') && hasCommands(page))
+  expect(found.length).toBeGreaterThan(25)
+  const without = found.filter(
+    (page) =>
+      page.path !== CALL.path &&
+      !targetsOf(page).some(({ path, anchor }) => path === CALL.path && anchor === CALL.anchor),
+  )
+  expect(without.map(({ path }) => path)).toEqual([])
+})
