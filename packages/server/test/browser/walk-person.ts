@@ -70,4 +70,12 @@ export async function walkPerson(page: Page, { url, key }: Place): Promise<void>
   await page.getByRole('searchbox').fill(name)
   await page.waitForURL(/search=Wanjiru/)
   strictEqual(new URL(page.url()).pathname, '/console/contacts')
+
+  await page.goto(`${url}/console/contacts`)
+  await page.getByLabel('Tags').selectOption('nairobi')
+  await page.waitForURL(/tag=nairobi/)
+  await page.locator('tbody tr', { hasText: name }).waitFor()
+  await expectToFit(page)
+  await pictures(page, 'Contacts-of-a-tag')
+  await expectAccessible(page)
 }

@@ -16,6 +16,7 @@ import {
   Loaded,
   PageHead,
   Search,
+  Select,
   TextArea,
   TextInput,
   Time,
@@ -27,9 +28,10 @@ import { useLoad } from '../../shell/load.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { filtersOf, go, query, setQuery } from '../../shell/router.ts'
 import { choiceHeaders, may } from '../../shell/session.ts'
-import { rich, t } from '../../shell/text.ts'
+import { t } from '../../shell/text.ts'
 import { CHANNELS, channelName } from '../messages/channels.ts'
 import { Import } from './import.tsx'
+import { useKnownTags } from './known-tags.ts'
 import { plainPhone } from './plain-phone.ts'
 
 const COLUMNS: readonly Column<Contact>[] = [
@@ -58,6 +60,8 @@ function Contacts({ params: { id } }: PageProps) {
     (signal) => api.contacts.list({ ...filter, limit: 50 }, { signal }),
     [filter],
   )
+  // Only the first tags are known, so the chosen one may be another.
+  const tags = new Set([...(tag ? [tag] : []), ...useKnownTags()])
   const close = () => go(`/contacts${location.search}`)
   const opened = (name: string) => `/contacts/${name}${location.search}`
   async function exportAll() {
@@ -97,10 +101,14 @@ function Contacts({ params: { id } }: PageProps) {
           value={search ?? ''}
           onInput={(text) => setQuery({ search: text })}
         />
-        {tag && (
-          <Button icon="close" onClick={() => setQuery({ tag: '' })}>
-            {rich('Tag: {tag}', { tag })}
-          </Button>
+        {tags.size > 0 && (
+          <Select
+            bare
+            label={t('Tags')}
+            value={tag ?? ''}
+            options={[['', t('Tags')], ...[...tags].map((one) => [one, one] as const)]}
+            onInput={(one) => setQuery({ tag: one })}
+          />
         )}
       </div>
       <ListPage
