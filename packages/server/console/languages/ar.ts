@@ -618,7 +618,7 @@ export default {
   Country: 'البلد',
   Spent: 'المنفَق',
   'E-mail addresses': 'عناوين البريد الإلكتروني',
-  Share: 'النسبة',
+  'Share without canceled': 'النسبة دون الملغاة',
   '{n} of {all}': '{n} من {all}',
   'Among the newest {reasons_examined} failed or canceled messages of each channel.':
     'من بين أحدث {reasons_examined} من الرسائل الفاشلة أو الملغاة في كل قناة.',
@@ -645,7 +645,7 @@ export default {
   Findings: 'الملاحظات',
   'Open {name}': 'فتح {name}',
   '“Resume” in {name}': '«استئناف» في {name}',
-  '“Test” or “Pause” in Providers': '«اختبار» أو «إيقاف مؤقت» في المزوّدين',
+  '“Pause” in Providers': '«إيقاف مؤقت» في المزوّدين',
   '“Resume” in Providers': '«استئناف» في المزوّدين',
   'Open Queues': 'فتح قوائم الانتظار',
   '“Resume” in Queues': '«استئناف» في قوائم الانتظار',

@@ -562,7 +562,7 @@ export default {
   Country: 'Land',
   Spent: 'Ausgegeben',
   'E-mail addresses': 'E-Mail-Adressen',
-  Share: 'Anteil',
+  'Share without canceled': 'Anteil ohne abgebrochene',
   '{n} of {all}': '{n} von {all}',
   'Among the newest {reasons_examined} failed or canceled messages of each channel.':
     'Unter den neuesten {reasons_examined} fehlgeschlagenen oder abgebrochenen Nachrichten jedes Kanals.',
@@ -592,7 +592,7 @@ export default {
   Findings: 'Hinweise',
   'Open {name}': '{name} öffnen',
   '“Resume” in {name}': '„Fortsetzen“ in {name}',
-  '“Test” or “Pause” in Providers': '„Testen“ oder „Pausieren“ in Anbieter',
+  '“Pause” in Providers': '„Pausieren“ in Anbieter',
   '“Resume” in Providers': '„Fortsetzen“ in Anbieter',
   'Open Queues': 'Warteschlangen öffnen',
   '“Resume” in Queues': '„Fortsetzen“ in Warteschlangen',

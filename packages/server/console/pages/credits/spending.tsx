@@ -256,7 +256,7 @@ function Answer({ found }: { found: Spending }) {
           label={t('By kind')}
           columns={[
             { name: t('Change'), kind: 'main', value: ({ kind }) => TYPES[kind] ?? kind },
-            { name: t('Number'), kind: 'number', value: (one) => number(one.count) },
+            { name: t('Changes'), kind: 'number', value: (one) => number(one.count) },
             {
               name: t('Credits'),
               kind: 'number',

@@ -145,7 +145,7 @@ function outcomesOf<Row extends Outcomes>(
   return [
     column(t('Accepted'), 'accepted', ''),
     column(t('Delivered'), 'delivered', 'delivered_or_read'),
-    { name: t('Share'), kind: 'number', value: shareOf },
+    { name: t('Share without canceled'), kind: 'number', value: shareOf },
     column(t('Failed'), 'failed', 'failed_only'),
     column(t('Canceled'), 'canceled', 'canceled'),
   ]

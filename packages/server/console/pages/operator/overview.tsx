@@ -127,7 +127,7 @@ const SOLUTIONS: Record<string, readonly [to: string, text: string]> = {
   deliveries_late: ['/operator/queues', t('Open Queues')],
   provider_paused: ['/operator/providers', t('“Resume” in Providers')],
   sender_paused: ['/operator/providers', t('“Resume” in Providers')],
-  provider_silent: ['/operator/providers', t('“Test” or “Pause” in Providers')],
+  provider_silent: ['/operator/providers', t('“Pause” in Providers')],
 }
 
 function Solution({ of: { code, workspace_id: id, workspace_name } }: { of: OperatorFinding }) {
