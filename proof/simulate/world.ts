@@ -213,6 +213,7 @@ export function createWorld(
     // The sides of the file are remembered by the hooks of the driver.
     opened = connections
     onCommit = commitHook
+    onFailedWrite = () => void faulted.push(elapsedMs())
     disk.mount(file)
     if (disk.isAtRisk() && mixed(seed, boots, 2) % 4 === 0) {
       faulted.push(elapsedMs())
@@ -322,6 +323,7 @@ export function createWorld(
     if (existsSync(`${file}-wal`)) copyFileSync(`${file}-wal`, `${next}-wal`)
     endProcess()
     onCommit = null
+    onFailedWrite = null
     closing.push({ old: file, open: [...connections] })
     connections.clear()
     file = next
@@ -471,6 +473,7 @@ export function createWorld(
       endProcess()
       core = null
       onCommit = null
+      onFailedWrite = null
       await settleTasks()
       closing.push({ old: file, open: [...connections] })
       bury()
@@ -498,6 +501,9 @@ const inSavepoint = new WeakSet<Connection>()
 const LATE_WRITES = /^insert into (message_queue|delivery_queue) /
 
 let onCommit: ((owner: Connection, commit: () => unknown) => unknown) | null = null
+
+/** A write can fail long after its fault was planned: after a quiet time, or in the next process. */
+let onFailedWrite: (() => void) | null = null
 
 const { prepare, pragma } = Sqlite.prototype
 
@@ -534,6 +540,7 @@ function failing(statement: Statement, connection: Connection): Statement {
     if (failWrites > 0 && owner === running.process) {
       failWrites = inSavepoint.has(connection) ? 0 : failWrites - 1
       if (failWrites === 0) {
+        onFailedWrite?.()
         throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
       }
     }
