@@ -7,8 +7,6 @@ import type {
   TemplateVersion,
 } from '@svc/client'
 import { type Command, Option } from 'commander'
-import { createPatience } from '../bulk/patience.ts'
-import { waitingText } from '../bulk/progress.ts'
 import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
 import { type Context, withExamples } from '../context.ts'
 import { confirm } from '../input/prompts.ts'
@@ -434,6 +432,8 @@ async function previewAll(
   const layouts = (await readFolder(dir, io)).filter(({ category }) => category === 'layout')
   const variables = { ...(await readValues(file, io)), ...pairsOf('--var', pairs) }
   const { client } = await connect(options, io)
+  const { createPatience } = await import('../bulk/patience.ts')
+  const { waitingText } = await import('../bulk/progress.ts')
   // A folder can have more variants than a minute has requests.
   const patience = createPatience({
     outage_ms: 0,
