@@ -1,6 +1,6 @@
 /**
  * Walks through `/docs`, the console with the tools of `svc dev`, the account pages and a purchase in a real Chromium:
- * `npm run browser`. With `-- --short` it opens every page of the console once at both widths, in at most 3 minutes. With
+ * `npm run browser`. With `-- --short` it opens every page of the console once at both widths, in at most 10 minutes. With
  * `-- --trial` it serves the week of data of `walk-trial.ts` for a person. It uses the
  * Chromium in `SVC_CHROMIUM` or an installed one; without one it prints how to get one and ends with 77, the exit code for
  * "skipped". `npm test` checks the same pages by HTTP, without a browser.
@@ -58,6 +58,7 @@ const env = {
   // The walks make more requests than a person.
   SVC_RATE_LIMIT_GENERAL: '5000/60',
   SVC_RATE_LIMIT_ANONYMOUS: '5000/60',
+  SVC_RATE_LIMIT_CONSOLE: '5000/60',
   SVC_RATE_LIMIT_AUTH: '500/60',
   SVC_LOG_LEVEL: 'warn',
 }

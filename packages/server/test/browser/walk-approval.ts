@@ -33,6 +33,7 @@ export async function walkApproval(browser: Browser): Promise<void> {
   const env = {
     ...{ PORT: '0', SVC_DATA_DIR: folder, SVC_LOG_LEVEL: 'warn' },
     SVC_RATE_LIMIT_GENERAL: '5000/60',
+    SVC_RATE_LIMIT_CONSOLE: '5000/60',
     SVC_PROVIDERS: JSON.stringify([settings]),
   }
   const server = await startServer({ config: readConfig(env) })

@@ -42,6 +42,7 @@ export async function walkOperator(browser: Browser, { isShort = false } = {}): 
     SVC_DATA_DIR: folder,
     SVC_LOG_LEVEL: 'silent',
     SVC_RATE_LIMIT_GENERAL: '5000/60',
+    SVC_RATE_LIMIT_CONSOLE: '5000/60',
     SVC_RATE_LIMIT_ANONYMOUS: '5000/60',
     SVC_PROVIDERS: JSON.stringify([gatewayOf(gateway)]),
   }
