@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { type FoundPerson, usePeople } from './people.tsx'
 
 interface Labelled {
@@ -92,7 +92,8 @@ export function TextInput({
   list?: string
 }) {
   const element = useRef<HTMLInputElement>(null)
-  useEffect(() => {
+  // Before the next key: what is typed at once belongs to this field.
+  useLayoutEffect(() => {
     if (autofocus) element.current?.focus()
   }, [])
   return (

@@ -1,5 +1,5 @@
 import type { Message } from '@svc/client'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import {
   Button,
   ErrorBox,
@@ -142,7 +142,7 @@ function Recipient({
   const isChosen = chosen !== undefined && typed.trim() === addressOf(chosen)
   const people = usePeople(typed, take, addressOf)
   const element = useRef<HTMLInputElement>(null)
-  useEffect(() => element.current?.focus(), [])
+  useLayoutEffect(() => element.current?.focus(), [])
   return (
     <Field
       label={t('Recipient')}
