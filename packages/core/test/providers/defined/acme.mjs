@@ -13,6 +13,8 @@ export default ({ name = 'acme', fails = false, held = null } = {}) => {
     send: (jobs) => jobs.map((job) => outcomeOf(job, held)),
     lookup: (jobs) =>
       jobs.map((job) => {
+        // Only the late answer of a held call may say what became of its message.
+        if (held !== null) return { type: 'unavailable' }
         if (job.recipient.endsWith('2')) throw new Error(`no ${job.content.text}`)
         return { type: 'found', receipts: [], replies: [], lookup_after_ms: null }
       }),
