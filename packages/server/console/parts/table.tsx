@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { hrefOf } from '../shell/router.ts'
 import { t } from '../shell/text.ts'
 
@@ -32,12 +32,14 @@ export interface TableProps<Row> {
 export function Table<Row>({ label, columns, rows, keyOf, to, actions, current }: TableProps<Row>) {
   const box = useRef<HTMLDivElement>(null)
   // A table that is wider than its place scrolls, so the keyboard must reach it. WCAG 2.1.1.
-  useEffect(() => {
+  useLayoutEffect(() => {
     const element = box.current as HTMLDivElement
-    const watch = new ResizeObserver(() => {
+    const look = () => {
       if (element.scrollWidth > element.clientWidth) element.tabIndex = 0
       else element.removeAttribute('tabindex')
-    })
+    }
+    look()
+    const watch = new ResizeObserver(look)
     for (const one of [element, ...element.children]) watch.observe(one)
     return () => watch.disconnect()
   }, [])
