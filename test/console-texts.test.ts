@@ -173,7 +173,7 @@ describe('the texts of the console', () => {
 
   it('differ where they name the facts of one list, or the columns of one table', async () => {
     for (const { load } of Object.values(LANGUAGES)) {
-      const { default: texts } = await load()
+      const texts: Texts = (await load()).default
       for (const keys of names) {
         const different = new Set(keys)
         expect(new Set([...different].map((key) => texts[key])).size, keys.join()).toBe(

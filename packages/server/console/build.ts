@@ -3,15 +3,17 @@ import { basename, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress } from 'node:zlib'
-import { build, type Metafile, type Plugin } from 'esbuild'
+import { build, type Metafile, type Plugin, transform } from 'esbuild'
 import { minify } from 'terser'
 import type { Bundle } from '../src/console-api/bundle.ts'
+import type { BuiltTexts, Texts } from './shell/text.ts'
+import { keyOf } from './shell/text-key.ts'
 
 /** The maximum size of the files that the first page needs, compressed. A larger first page makes the first visit slow. */
 export const FIRST_MAX_BYTES = 45_300
 
 /** The maximum size of the texts of one language beside English, compressed. A browser loads those of one language, in addition. */
-export const LANGUAGE_MAX_BYTES = 30_000
+export const LANGUAGE_MAX_BYTES = 27_000
 
 /** The maximum size of all that one browser loads without the texts of a language, compressed: the pages of members with the tools of `svc dev`. */
 export const BROWSER_MAX_BYTES = 95_000
@@ -45,7 +47,7 @@ export async function buildConsole(folder: string): Promise<Bundle> {
     legalComments: 'none',
     logLevel: 'warning',
     logOverride: { 'ignored-bare-import': 'silent' },
-    plugins: [withoutUnused, withFirst],
+    plugins: [withoutUnused, withFirst, withKeys],
   })
   await shorten(Object.keys(metafile.outputs).map((path) => join(folder, basename(path))))
   const bundle = await describe(metafile, folder)
@@ -94,6 +96,34 @@ const withFirst: Plugin = {
       loader: 'ts',
     }))
   },
+}
+
+/** Gives the texts of a language their keys. */
+const withKeys: Plugin = {
+  name: 'with-keys',
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]console[\\/]languages[\\/]\w+\.ts$/ }, async ({ path }) => {
+      const { code } = await transform(await readFile(path, 'utf8'), { loader: 'ts' })
+      // The loader of this file may know no TypeScript.
+      const module = `data:text/javascript,${encodeURIComponent(code)}`
+      const { default: texts } = (await import(module)) as { default: Texts }
+      return { contents: `export default ${JSON.stringify(builtTexts(texts))}`, loader: 'js' }
+    })
+  },
+}
+
+/**
+ * The texts of a language by `keyOf`.
+ * @throws Error if two English texts have one key.
+ */
+export function builtTexts(texts: Texts): BuiltTexts {
+  const built: BuiltTexts = {}
+  for (const [text, translated] of Object.entries(texts)) {
+    const key = keyOf(text)
+    if (key in built) throw new Error(`another text has the key of “${text}”: change one of them`)
+    built[key] = translated
+  }
+  return built
 }
 
 /**

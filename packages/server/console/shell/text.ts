@@ -1,4 +1,5 @@
 import { preference } from './preferences.ts'
+import { keyOf } from './text-key.ts'
 
 /**
  * The texts of one language. The key is the English text as the pages have it, with values in braces: `Sent to {name}`. A text that
@@ -6,10 +7,13 @@ import { preference } from './preferences.ts'
  */
 export type Texts = Record<string, string | Partial<Record<Intl.LDMLPluralRule, string>>>
 
+/** The same by `keyOf`, as the build makes them of the sources. */
+export type BuiltTexts = Record<number, Texts[string]>
+
 interface Language {
   /** In the language itself. */
   name: string
-  load(): Promise<{ default: Texts }>
+  load(): Promise<{ default: BuiltTexts }>
   isRightToLeft?: true
 }
 
@@ -55,7 +59,7 @@ export const LOCALE = language === 'ar' ? 'ar-u-nu-latn' : language
 const { load, isRightToLeft } = LANGUAGES[language] ?? {}
 
 // Scripts of pages read texts while they are loaded, so they wait for the catalogue. Without it, the texts are English.
-const texts: Texts = (await load?.().catch(() => null))?.default ?? {}
+const texts: BuiltTexts = (await load?.().catch(() => null))?.default ?? {}
 
 document?.documentElement.setAttribute('lang', language)
 document?.documentElement.setAttribute('dir', isRightToLeft ? 'rtl' : 'ltr')
@@ -91,14 +95,14 @@ export function plural(
   shown: string,
   values: Record<string, Value> = {},
 ): string {
-  const forms = texts[other]
+  const forms = texts[keyOf(other)]
   const english = n === 1 ? one : other
   const form = typeof forms === 'object' ? (forms[plurals.select(n)] ?? forms.other) : forms
   return filled(form ?? english, { ...values, n: shown }).join('')
 }
 
 function translated(text: string): string {
-  const found = texts[text]
+  const found = texts[keyOf(text)]
   return typeof found === 'string' ? found : text
 }
 
