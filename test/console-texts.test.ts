@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { LANGUAGES, type Texts } from '../packages/server/console/shell/text.ts'
 
 const SOURCES = new URL('../packages/server/console/', import.meta.url).pathname
+const FINDINGS = new URL('../packages/core/src/overview/findings.ts', import.meta.url).pathname
 /** Attributes and properties that people read. */
 const READ = new Set([
   'label',
@@ -36,7 +37,23 @@ function textsOf(): Found {
     const text = readFileSync(join(SOURCES, file), 'utf8')
     read(ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true), found)
   }
+  readSaid(found.keys)
   return found
+}
+
+/** The sentences of the findings, which the console shows in its language. */
+function readSaid(keys: Found['keys']): void {
+  const text = readFileSync(FINDINGS, 'utf8')
+  const file = ts.createSourceFile(FINDINGS, text, ts.ScriptTarget.Latest, true)
+  const visit = (node: ts.Node): void => {
+    if (ts.isCallExpression(node) && node.expression.getText(file) === 'say') {
+      const [sentence, , one] = node.arguments
+      if (!sentence || !ts.isStringLiteralLike(sentence)) throw new Error(node.getText(file))
+      keys.set(sentence.text, one && ts.isStringLiteralLike(one) ? one.text : '')
+    }
+    ts.forEachChild(node, visit)
+  }
+  visit(file)
 }
 
 function read(file: ts.SourceFile, { keys, bare, names }: Found): void {
@@ -50,7 +67,8 @@ function read(file: ts.SourceFile, { keys, bare, names }: Found): void {
       const [first, second, third] = node.arguments
       if ((name === 't' || name === 'rich') && first) {
         if (ts.isStringLiteralLike(first)) keys.set(first.text, '')
-        else if (first.getText(file) !== "word.replaceAll('_', ' ')")
+        // Words of the API, and the sentences of findings.
+        else if (!["word.replaceAll('_', ' ')", 'text'].includes(first.getText(file)))
           bare.push(`${at(node)} needs a text`)
       }
       if (/\.replace(All)?$/.test(name) && second && ts.isStringLiteralLike(second)) {

@@ -117,7 +117,7 @@ export {
 export { MESSAGES_CSV_HEADER, writeMessagesCsv } from './messages/export-messages.ts'
 export { readSequenceLimit } from './messages/sequence-detector.ts'
 export type { Operator, OperatorSession } from './operators/operators.ts'
-export type { Pause } from './overview/findings.ts'
+export type { Pause, Sentence } from './overview/findings.ts'
 export {
   DELIVERY_LATE_MS,
   dueSinceMs,

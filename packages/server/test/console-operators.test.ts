@@ -129,6 +129,8 @@ describe('the answers to operators', () => {
       case 'nullable':
       case 'readonly':
         return isClosed(def.innerType)
+      case 'union':
+        return def.options.every(isClosed)
       case 'pipe':
         return isClosed(def.in)
       default:

@@ -11,7 +11,9 @@ export function readingDocument(
   const { credits, ...rest } = overview
   const inCredits = (sum: number) => creditsOf(Math.round(sum) as Units)
   return {
-    findings: findingsOf({ overview, troubles }, history),
+    findings: findingsOf({ overview, troubles }, history).map(
+      ({ sentences: _, ...finding }) => finding,
+    ),
     ...rest,
     credits: { ...credits, balance: inCredits(credits.balance), held: inCredits(credits.held) },
     rates: history.rates(null),

@@ -56,7 +56,7 @@ test('reports a paused provider with reason and end, problems before notices', (
   expect(textsOf(reading({ troubles: { providers } }))).toEqual([
     'problem: provider two: paused by an operator 4 min ago, until svc providers resume: Maintenance',
     'problem: provider three: paused, refuses its settings (20003), retried in 40 s: Bad token',
-    'notice: provider one: +15005550006 paused by an operator 4 min ago, until svc providers resume: Maintenance',
+    'notice: provider one, sender +15005550006: paused by an operator 4 min ago, until svc providers resume: Maintenance',
   ])
 })
 

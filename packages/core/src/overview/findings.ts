@@ -1,8 +1,15 @@
-import { countedText, countText, durationText } from '../contract/fields/amounts.ts'
+import { countText, durationText } from '../contract/fields/amounts.ts'
 import type { Channel } from '../contract/resources/content.ts'
 import type { ProviderStatus, RecentOutcomes } from '../control/provider-desk.ts'
 import type { History } from './history.ts'
 import type { Overview, Overviews, PausedCountry, ProviderQueue, Troubles } from './overview.ts'
+
+/** A sentence in English with its values in braces, so that it can be translated. `one`: the sentence if the value `n` is 1. */
+export interface Sentence {
+  text: string
+  one: string | null
+  values: readonly { name: string; value: string | number }[]
+}
 
 /** A state that needs action (`problem`) or attention (`notice`). */
 export interface Finding {
@@ -10,8 +17,10 @@ export interface Finding {
   code: string
   /** The workspace that it is about; null for the whole service. */
   workspace_id: string | null
-  /** The text for people. The caller must make it printable, because it contains foreign texts. */
+  /** The text for people in English. The caller must make it printable, because it contains foreign texts. */
   text: string
+  /** The same for translation. A string is a text of a person or a provider. A colon is before each of them and after the first sentence. */
+  sentences: readonly (Sentence | string)[]
 }
 
 /** One pause of a provider. */
@@ -48,47 +57,76 @@ export function findingsOf({ overview, troubles }: Reading, history: History): F
 }
 
 /** The reason and the end of the pause of a provider or one of its senders. */
-export function pauseText({ sender, cause, code, reason, retry_at, created_at }: Pause, now: Date) {
-  const subject = sender === '' ? '' : `${sender} `
-  if (cause === 'operator') {
-    const duration = durationText(now.getTime() - created_at.getTime())
-    return `${subject}paused by an operator ${duration} ago, until svc providers resume: ${reason}`
-  }
-  const wait_ms = retry_at ? retry_at.getTime() - now.getTime() : null
-  const next =
-    wait_ms === null
-      ? 'until svc providers resume'
-      : wait_ms > 0
-        ? `retried in ${durationText(wait_ms)}`
-        : 'being retried'
-  return `${subject}paused, refuses its settings (${code ?? 'unknown'}), ${next}: ${reason}`
+export function pauseText(pause: Pause, now: Date): string {
+  const sender = pause.sender === '' ? '' : `${pause.sender} `
+  return `${sender}${wordsOf(pauseSentences(pause, now))}`
 }
 
-function allPaused({ at, pause, message_queue }: Reading['overview']): Finding | null {
+/** The first sentence has no subject. */
+function pauseSentences(
+  { cause, code, reason, retry_at, created_at }: Pause,
+  now: Date,
+): readonly [Sentence, string] {
+  if (cause === 'operator') {
+    const duration = durationText(now.getTime() - created_at.getTime())
+    return [
+      say('paused by an operator {duration} ago, until svc providers resume', { duration }),
+      reason,
+    ]
+  }
+  const values = { code: code ?? 'unknown' }
+  const wait_ms = retry_at ? retry_at.getTime() - now.getTime() : null
+  if (wait_ms === null) {
+    return [
+      say('paused, refuses its settings ({code}), until svc providers resume', values),
+      reason,
+    ]
+  }
+  if (wait_ms <= 0) {
+    return [say('paused, refuses its settings ({code}), being retried', values), reason]
+  }
+  const next = { ...values, duration: durationText(wait_ms) }
+  return [say('paused, refuses its settings ({code}), retried in {duration}', next), reason]
+}
+
+function allPaused({ at, pause, message_queue: { due } }: Reading['overview']): Finding | null {
   if (pause === null) return null
   const duration = durationText(at.getTime() - pause.created_at.getTime())
-  const text = `all sending and delivering is paused for ${duration} (${countText(message_queue.due)} due): ${pause.reason}`
-  return problem('paused', `${text}; svc resume ends the pause`)
+  return problem(
+    'paused',
+    say('all sending and delivering is paused for {duration} ({due} due)', { duration, due }),
+    pause.reason,
+    say('svc resume ends the pause'),
+  )
 }
 
 function lateMessages({ at, message_queue }: Reading['overview'], history: History) {
   const late_ms = dueSinceMs(at, message_queue)
   if (late_ms <= MESSAGE_LATE_MS) return null
   const dequeued = history.growth('dequeued', null, MINUTE_MS)
-  const text = `the oldest message is due for ${durationText(late_ms)} (${countText(message_queue.due)} due)`
-  const explanation =
+  const values = { duration: durationText(late_ms), due: message_queue.due }
+  return problem(
+    'messages_late',
+    say('the oldest message is due for {duration} ({due} due)', values),
     dequeued === null
-      ? 'check that a server runs'
+      ? say('check that a server runs')
       : dequeued === 0
-        ? 'probably no server runs'
-        : 'messages become due faster than they are sent'
-  return problem('messages_late', `${text}: ${explanation}`)
+        ? say('probably no server runs')
+        : say('messages become due faster than they are sent'),
+  )
 }
 
 function pausesOf({ name, pauses }: ProviderStatus, now: Date): Finding[] {
   return pauses.map((pause) => {
-    const text = `provider ${name}: ${pauseText(pause, now)}`
-    return pause.sender === '' ? problem('provider_paused', text) : notice('sender_paused', text)
+    const { sender } = pause
+    const sentences = pauseSentences(pause, now)
+    return sender === ''
+      ? problem('provider_paused', say('provider {name}', { name }), ...sentences)
+      : notice(
+          'sender_paused',
+          say('provider {name}, sender {sender}', { name, sender }),
+          ...sentences,
+        )
   })
 }
 
@@ -121,71 +159,133 @@ function acceptsNothing(unanswered: Unanswered): unanswered is NonNullable<Unans
  */
 function silentProvider(queue: ProviderQueue, unanswered: Unanswered, now: Date): Finding | null {
   if (!isSilent(queue, unanswered, now)) return null
-  const { provider, calls, oldest_call_at, unknown, waiting, oldest_waiting_at } = queue
+  const { provider: name, calls, oldest_call_at, unknown, waiting, oldest_waiting_at } = queue
   const since = (at: Date | null) => (at ? now.getTime() - at.getTime() : 0)
-  const isHanging = since(oldest_call_at) >= SILENT_MS
-  const open = isHanging
-    ? `${countedText(calls, 'call is', 'calls are')} open, the oldest for ${durationText(since(oldest_call_at))}`
-    : null
-  const lost = unknown > 0 ? `${countedText(unknown, 'outcome is', 'outcomes are')} unknown` : null
-  const wait =
-    waiting > 0
-      ? `${countedText(waiting, 'message waits', 'messages wait')}, the oldest for ${durationText(since(oldest_waiting_at))}`
-      : null
-  const nothing = acceptsNothing(unanswered)
-    ? `no message was accepted for ${durationText(since(unanswered.since))}`
-    : null
-  const facts = [open, lost, nothing, wait].filter((text) => text !== null).join('; ')
-  return problem('provider_silent', `provider ${provider} does not answer: ${facts}`)
+  const facts = [
+    since(oldest_call_at) >= SILENT_MS &&
+      say(
+        '{n} calls are open, the oldest for {duration}',
+        { n: calls, duration: durationText(since(oldest_call_at)) },
+        '{n} call is open, the oldest for {duration}',
+      ),
+    unknown > 0 && say('{n} outcomes are unknown', { n: unknown }, '{n} outcome is unknown'),
+    acceptsNothing(unanswered) &&
+      say('no message was accepted for {duration}', {
+        duration: durationText(since(unanswered.since)),
+      }),
+    waiting > 0 &&
+      say(
+        '{n} messages wait, the oldest for {duration}',
+        { n: waiting, duration: durationText(since(oldest_waiting_at)) },
+        '{n} message waits, the oldest for {duration}',
+      ),
+  ]
+  return problem(
+    'provider_silent',
+    say('provider {name} does not answer', { name }),
+    ...facts.filter((fact) => fact !== false),
+  )
 }
 
 function manyFailures(history: History) {
   const failed = history.growth('failed', null, MINUTE_MS) ?? 0
-  const dequeued = Math.max(failed, history.growth('dequeued', null, MINUTE_MS) ?? 0)
-  if (failed < FAILED_MIN || failed < dequeued * FAILED_SHARE) return null
-  const [some, all] = [countText(failed), countText(dequeued)]
-  return problem('many_failures', `${some} of ${all} messages failed in the last minute`)
+  const all = Math.max(failed, history.growth('dequeued', null, MINUTE_MS) ?? 0)
+  if (failed < FAILED_MIN || failed < all * FAILED_SHARE) return null
+  return problem(
+    'many_failures',
+    say('{failed} of {all} messages failed in the last minute', { failed, all }),
+  )
 }
 
-function unknownOutcomes(unknown: number) {
-  if (unknown === 0) return null
-  const messages = countedText(unknown, 'message')
-  return notice('outcome_unknown', `it is unknown whether a provider has accepted ${messages}`)
+function unknownOutcomes(n: number) {
+  if (n === 0) return null
+  return notice(
+    'outcome_unknown',
+    say(
+      'it is unknown whether a provider has accepted {n} messages',
+      { n },
+      'it is unknown whether a provider has accepted {n} message',
+    ),
+  )
 }
 
 function lateDeliveries({ at, delivery_queue }: Reading['overview']) {
   const late_ms = dueSinceMs(at, delivery_queue)
   if (late_ms <= DELIVERY_LATE_MS) return null
-  const text = `the oldest webhook delivery is due for ${durationText(late_ms)} (${countText(delivery_queue.due)} due)`
-  return notice('deliveries_late', `${text}: its receiver fails, or no server runs`)
+  const values = { duration: durationText(late_ms), due: delivery_queue.due }
+  return notice(
+    'deliveries_late',
+    say('the oldest webhook delivery is due for {duration} ({due} due)', values),
+    say('its receiver fails, or no server runs'),
+  )
 }
 
-function failingWebhooks(failing: number) {
-  if (failing === 0) return null
-  return notice('webhooks_failing', countedText(failing, 'webhook fails', 'webhooks fail'))
+function failingWebhooks(n: number) {
+  if (n === 0) return null
+  return notice('webhooks_failing', say('{n} webhooks fail', { n }, '{n} webhook fails'))
 }
 
 function pausedCountry(
   { workspace_id, country, paused_at, sent, approved, is_active }: PausedCountry,
   now: Date,
 ): Finding {
+  const values = { country, workspace: workspace_id }
   const duration = durationText(now.getTime() - paused_at.getTime())
-  const codes = `one-time codes of workspace ${workspace_id} to ${country}`
-  const counts = `${countText(approved)} of ${countText(sent)} messages were approved`
-  if (!is_active) {
-    const text = `the pause of ${codes} has ended: it began ${duration} ago, when ${counts}`
-    return { ...notice('codes_pause_ended', text), workspace_id }
-  }
-  const text = `${codes} are paused for ${duration}: ${counts}; svc verify allow ${workspace_id} ${country} ends the pause`
-  return { ...notice('codes_paused', text), workspace_id }
+  const counts = { approved, sent }
+  const found = is_active
+    ? notice(
+        'codes_paused',
+        say('one-time codes of workspace {workspace} to {country} are paused for {duration}', {
+          ...values,
+          duration,
+        }),
+        say('{approved} of {sent} messages were approved', counts),
+        say('svc verify allow {workspace} {country} ends the pause', values),
+      )
+    : notice(
+        'codes_pause_ended',
+        say('the pause of one-time codes of workspace {workspace} to {country} has ended', values),
+        say('it began {duration} ago, when {approved} of {sent} messages were approved', {
+          ...counts,
+          duration,
+        }),
+      )
+  return { ...found, workspace_id }
 }
 
-function problem(code: string, text: string): Finding {
-  return { severity: 'problem', code, workspace_id: null, text }
+/** Tests read the first and the last argument of each call: the catalogues must have them. */
+function say(
+  text: string,
+  values: Record<string, string | number> = {},
+  one: string | null = null,
+): Sentence {
+  return { text, one, values: Object.entries(values).map(([name, value]) => ({ name, value })) }
 }
 
-function notice(code: string, text: string): Finding {
-  return { severity: 'notice', code, workspace_id: null, text }
+function wordsOf(sentences: Finding['sentences']): string {
+  return sentences
+    .map((one, i) => {
+      const separator = i === 0 ? '' : i === 1 || typeof one === 'string' ? ': ' : '; '
+      return separator + (typeof one === 'string' ? one : inEnglish(one))
+    })
+    .join('')
+}
+
+function inEnglish({ text, one, values }: Sentence): string {
+  const valueOf = (name: string) => values.find((value) => value.name === name)?.value ?? ''
+  const template = valueOf('n') === 1 && one !== null ? one : text
+  return template.replaceAll(/\{(\w+)\}/g, (_, name) => {
+    const value = valueOf(name)
+    return typeof value === 'number' ? countText(value) : value
+  })
+}
+
+function problem(code: string, ...sentences: Finding['sentences']): Finding {
+  return { severity: 'problem', code, workspace_id: null, text: wordsOf(sentences), sentences }
+}
+
+function notice(code: string, ...sentences: Finding['sentences']): Finding {
+  return { ...problem(code, ...sentences), severity: 'notice' }
 }
 
 /** The state of the service at one moment. */

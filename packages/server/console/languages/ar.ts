@@ -2061,4 +2061,78 @@ export default {
   'The provider cannot be asked now. Messages are accepted without this check.':
     'لا يمكن سؤال المزوّد الآن. تُقبل الرسائل دون هذا التحقق.',
   'Default price': 'السعر الافتراضي',
+  'paused by an operator {duration} ago, until svc providers resume':
+    'أوقفه مشغّل مؤقتًا قبل {duration}، حتى svc providers resume',
+  'paused, refuses its settings ({code}), until svc providers resume':
+    'موقوف مؤقتًا، يرفض إعداداته ({code})، حتى svc providers resume',
+  'paused, refuses its settings ({code}), being retried':
+    'موقوف مؤقتًا، يرفض إعداداته ({code})، وتجري المحاولة مجددًا',
+  'paused, refuses its settings ({code}), retried in {duration}':
+    'موقوف مؤقتًا، يرفض إعداداته ({code})، والمحاولة التالية بعد {duration}',
+  'all sending and delivering is paused for {duration} ({due} due)':
+    'الإرسال والتسليم كله موقوف مؤقتًا منذ {duration} (المستحق: {due})',
+  'svc resume ends the pause': 'الأمر svc resume ينهي الإيقاف',
+  'the oldest message is due for {duration} ({due} due)':
+    'أقدم رسالة مستحقة منذ {duration} (المستحق: {due})',
+  'check that a server runs': 'تحقق من أن خادمًا يعمل',
+  'probably no server runs': 'لا يعمل أي خادم على الأرجح',
+  'messages become due faster than they are sent': 'تُستحق الرسائل أسرع مما تُرسل',
+  'provider {name}': 'المزوّد {name}',
+  'provider {name}, sender {sender}': 'المزوّد {name}، المرسل {sender}',
+  '{n} calls are open, the oldest for {duration}': {
+    zero: 'لا استدعاءات مفتوحة',
+    one: 'استدعاء واحد مفتوح منذ {duration}',
+    two: 'استدعاءان مفتوحان، أقدمهما منذ {duration}',
+    few: '{n} استدعاءات مفتوحة، أقدمها منذ {duration}',
+    many: '{n} استدعاءً مفتوحًا، أقدمها منذ {duration}',
+    other: '{n} استدعاء مفتوح، أقدمها منذ {duration}',
+  },
+  '{n} outcomes are unknown': {
+    zero: 'لا نتائج مجهولة',
+    one: 'نتيجة واحدة مجهولة',
+    two: 'نتيجتان مجهولتان',
+    few: '{n} نتائج مجهولة',
+    many: '{n} نتيجة مجهولة',
+    other: '{n} نتيجة مجهولة',
+  },
+  'no message was accepted for {duration}': 'لم تُقبل أي رسالة منذ {duration}',
+  '{n} messages wait, the oldest for {duration}': {
+    zero: 'لا رسائل في الانتظار',
+    one: 'رسالة واحدة في الانتظار منذ {duration}',
+    two: 'رسالتان في الانتظار، أقدمهما منذ {duration}',
+    few: '{n} رسائل في الانتظار، أقدمها منذ {duration}',
+    many: '{n} رسالة في الانتظار، أقدمها منذ {duration}',
+    other: '{n} رسالة في الانتظار، أقدمها منذ {duration}',
+  },
+  'provider {name} does not answer': 'المزوّد {name} لا يجيب',
+  '{failed} of {all} messages failed in the last minute':
+    'فشلت {failed} من أصل {all} من الرسائل في الدقيقة الأخيرة',
+  'it is unknown whether a provider has accepted {n} messages': {
+    zero: 'لا رسائل يُجهل قبولها',
+    one: 'من غير المعروف هل قبل مزوّد رسالة واحدة',
+    two: 'من غير المعروف هل قبل مزوّد رسالتين',
+    few: 'من غير المعروف هل قبل مزوّد {n} رسائل',
+    many: 'من غير المعروف هل قبل مزوّد {n} رسالة',
+    other: 'من غير المعروف هل قبل مزوّد {n} رسالة',
+  },
+  'the oldest webhook delivery is due for {duration} ({due} due)':
+    'أقدم تسليم إلى خطاف ويب مستحق منذ {duration} (المستحق: {due})',
+  'its receiver fails, or no server runs': 'مستقبِله متعثر، أو لا يعمل أي خادم',
+  '{n} webhooks fail': {
+    zero: 'لا خطافات ويب متعثرة',
+    one: 'خطاف ويب واحد متعثر',
+    two: 'خطافا ويب متعثران',
+    few: '{n} خطافات ويب متعثرة',
+    many: '{n} خطاف ويب متعثرًا',
+    other: '{n} خطاف ويب متعثر',
+  },
+  'one-time codes of workspace {workspace} to {country} are paused for {duration}':
+    'الرموز لمرة واحدة لمساحة العمل {workspace} إلى {country} موقوفة مؤقتًا منذ {duration}',
+  '{approved} of {sent} messages were approved': 'جرى تأكيد {approved} من أصل {sent} من الرسائل',
+  'svc verify allow {workspace} {country} ends the pause':
+    'الأمر svc verify allow {workspace} {country} ينهي الإيقاف',
+  'the pause of one-time codes of workspace {workspace} to {country} has ended':
+    'انتهى إيقاف الرموز لمرة واحدة لمساحة العمل {workspace} إلى {country}',
+  'it began {duration} ago, when {approved} of {sent} messages were approved':
+    'بدأ قبل {duration}، حين جرى تأكيد {approved} من أصل {sent} من الرسائل',
 }

@@ -1906,4 +1906,57 @@ export default {
   'The provider cannot be asked now. Messages are accepted without this check.':
     'Der Anbieter kann gerade nicht gefragt werden. Nachrichten werden ohne diese Prüfung angenommen.',
   'Default price': 'Standardpreis',
+  'paused by an operator {duration} ago, until svc providers resume':
+    'von einem Betreiber vor {duration} pausiert, bis svc providers resume',
+  'paused, refuses its settings ({code}), until svc providers resume':
+    'pausiert, lehnt seine Einstellungen ab ({code}), bis svc providers resume',
+  'paused, refuses its settings ({code}), being retried':
+    'pausiert, lehnt seine Einstellungen ab ({code}), wird gerade erneut versucht',
+  'paused, refuses its settings ({code}), retried in {duration}':
+    'pausiert, lehnt seine Einstellungen ab ({code}), nächster Versuch in {duration}',
+  'all sending and delivering is paused for {duration} ({due} due)':
+    'der gesamte Versand und alle Zustellungen sind seit {duration} pausiert ({due} fällig)',
+  'svc resume ends the pause': 'svc resume beendet die Pause',
+  'the oldest message is due for {duration} ({due} due)':
+    'die älteste Nachricht ist seit {duration} fällig ({due} fällig)',
+  'check that a server runs': 'prüfen Sie, ob ein Server läuft',
+  'probably no server runs': 'wahrscheinlich läuft kein Server',
+  'messages become due faster than they are sent':
+    'Nachrichten werden schneller fällig, als sie gesendet werden',
+  'provider {name}': 'Anbieter {name}',
+  'provider {name}, sender {sender}': 'Anbieter {name}, Absender {sender}',
+  '{n} calls are open, the oldest for {duration}': {
+    one: '{n} Aufruf ist offen, der älteste seit {duration}',
+    other: '{n} Aufrufe sind offen, der älteste seit {duration}',
+  },
+  '{n} outcomes are unknown': {
+    one: '{n} Ergebnis ist unbekannt',
+    other: '{n} Ergebnisse sind unbekannt',
+  },
+  'no message was accepted for {duration}': 'seit {duration} wurde keine Nachricht angenommen',
+  '{n} messages wait, the oldest for {duration}': {
+    one: '{n} Nachricht wartet, die älteste seit {duration}',
+    other: '{n} Nachrichten warten, die älteste seit {duration}',
+  },
+  'provider {name} does not answer': 'Anbieter {name} antwortet nicht',
+  '{failed} of {all} messages failed in the last minute':
+    '{failed} von {all} Nachrichten sind in der letzten Minute fehlgeschlagen',
+  'it is unknown whether a provider has accepted {n} messages': {
+    one: 'es ist unbekannt, ob ein Anbieter {n} Nachricht angenommen hat',
+    other: 'es ist unbekannt, ob ein Anbieter {n} Nachrichten angenommen hat',
+  },
+  'the oldest webhook delivery is due for {duration} ({due} due)':
+    'die älteste Zustellung an einen Webhook ist seit {duration} fällig ({due} fällig)',
+  'its receiver fails, or no server runs': 'ihr Empfänger ist gestört, oder kein Server läuft',
+  '{n} webhooks fail': { one: '{n} Webhook ist gestört', other: '{n} Webhooks sind gestört' },
+  'one-time codes of workspace {workspace} to {country} are paused for {duration}':
+    'Einmalcodes des Workspace {workspace} nach {country} sind seit {duration} pausiert',
+  '{approved} of {sent} messages were approved':
+    '{approved} von {sent} Nachrichten wurden bestätigt',
+  'svc verify allow {workspace} {country} ends the pause':
+    'svc verify allow {workspace} {country} beendet die Pause',
+  'the pause of one-time codes of workspace {workspace} to {country} has ended':
+    'die Pause der Einmalcodes des Workspace {workspace} nach {country} ist beendet',
+  'it began {duration} ago, when {approved} of {sent} messages were approved':
+    'sie begann vor {duration}, als {approved} von {sent} Nachrichten bestätigt waren',
 }

@@ -101,6 +101,24 @@ export function plural(
   return filled(form ?? english, { ...values, n: shown }).join('')
 }
 
+/** A sentence of the service in the language. `one`: the English form for the number 1 of the value `n`. */
+export function sentence({
+  text,
+  one,
+  values,
+}: {
+  text: string
+  one: string | null
+  values: readonly { name: string; value: string | number }[]
+}): string {
+  const shown = Object.fromEntries(
+    values.map(({ name, value }) => [name, value.toLocaleString(LOCALE)]),
+  )
+  const n = values.find(({ name }) => name === 'n')?.value
+  if (one === null) return t(text, shown)
+  return plural(Number(n), one, text, `${shown.n}`, shown)
+}
+
 function translated(text: string): string {
   const found = texts[keyOf(text)]
   return typeof found === 'string' ? found : text

@@ -18,7 +18,7 @@ import {
 } from '../../parts/index.ts'
 import { count, number, tenths } from '../../shell/format.ts'
 import { hrefOf } from '../../shell/router.ts'
-import { rich, t } from '../../shell/text.ts'
+import { rich, sentence, t } from '../../shell/text.ts'
 import { wordOf } from '../../shell/words.ts'
 import { send, usePolled } from './polled.ts'
 import { ProviderTable, since } from './provider-table.tsx'
@@ -41,7 +41,7 @@ function Overview() {
                     <Badge tone={one.severity === 'problem' ? 'bad' : 'warn'}>
                       {wordOf(one.severity)}
                     </Badge>{' '}
-                    {one.text} <Solution of={one} />
+                    <bdi>{findingText(one)}</bdi> <Solution of={one} />
                   </li>
                 ))}
               </ul>
@@ -118,6 +118,14 @@ function Overview() {
     </>
   )
 }
+
+/** The sentences of a finding, with the separators of its English text. */
+const findingText = ({ sentences }: OperatorFinding) =>
+  sentences.map((one, i) => {
+    const isForeign = typeof one === 'string'
+    const separator = i === 0 ? '' : i === 1 || isForeign ? ': ' : '; '
+    return separator + (isForeign ? one : sentence(one))
+  })
 
 /** The page that solves a finding, and its button. */
 const SOLUTIONS: Record<string, readonly [to: string, text: string]> = {

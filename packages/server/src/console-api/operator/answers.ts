@@ -72,6 +72,21 @@ export const overview = z.object({
       workspace_id: z.string().nullable(),
       workspace_name: z.string().nullable(),
       text: z.string(),
+      /** The same for translation: `one` is the sentence if the value `n` is 1, and a string is a text of a person or a provider. */
+      sentences: z
+        .array(
+          z.union([
+            z.string(),
+            z.object({
+              text: z.string(),
+              one: z.string().nullable(),
+              values: z
+                .array(z.object({ name: z.string(), value: z.union([z.string(), z.number()]) }))
+                .readonly(),
+            }),
+          ]),
+        )
+        .readonly(),
     }),
   ),
   /** Messages per second; null before the second reading of the server. */
