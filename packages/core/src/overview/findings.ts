@@ -272,10 +272,10 @@ function wordsOf(sentences: Finding['sentences']): string {
 }
 
 function inEnglish({ text, one, values }: Sentence): string {
-  const valueOf = (name: string) => values.find((value) => value.name === name)?.value ?? ''
-  const template = valueOf('n') === 1 && one !== null ? one : text
+  const given = (name: string) => values.find((value) => value.name === name)?.value ?? ''
+  const template = given('n') === 1 && one !== null ? one : text
   return template.replaceAll(/\{(\w+)\}/g, (_, name) => {
-    const value = valueOf(name)
+    const value = given(name)
     return typeof value === 'number' ? countText(value) : value
   })
 }
