@@ -41,7 +41,7 @@ function Overview() {
                     <Badge tone={one.severity === 'problem' ? 'bad' : 'warn'}>
                       {wordOf(one.severity)}
                     </Badge>{' '}
-                    <bdi>{findingText(one)}</bdi> <Solution of={one} />
+                    {findingText(one)} <Solution of={one} />
                   </li>
                 ))}
               </ul>
@@ -123,8 +123,10 @@ function Overview() {
 const findingText = ({ sentences }: OperatorFinding) =>
   sentences.map((one, i) => {
     const isForeign = typeof one === 'string'
-    const separator = i === 0 ? '' : i === 1 || isForeign ? ': ' : '; '
-    return separator + (isForeign ? one : sentence(one))
+    return [
+      i === 0 ? '' : i === 1 || isForeign ? ': ' : '; ',
+      isForeign ? <bdi>{one}</bdi> : sentence(one),
+    ]
   })
 
 /** The page that solves a finding, and its button. */
