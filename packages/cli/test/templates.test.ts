@@ -242,6 +242,11 @@ test('preview shows the bytes of a send before a push', async () => {
   })
   const inLayout = await templates('preview', dir, 'news', '--html')
   expect(inLayout.stdout, inLayout.stderr).toContain('<i>folder</i><p>Hi</p>')
+  // A folder that the preview does not need may have faults.
+  write(dir, { 'images/logo.txt': 'x' })
+  const again = await templates('preview', dir, 'news', '--html')
+  expect(again.stdout, again.stderr).toContain('<i>folder</i><p>Hi</p>')
+  rmSync(pathOf(dir, 'images'), { recursive: true })
   write(dir, { 'order-ready/sms.en.txt': 'Hi {{surname}}\n' })
   expect(await templates('preview', dir, '--channel', 'sms')).toMatchObject({
     code: 1,

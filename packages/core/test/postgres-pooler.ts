@@ -109,7 +109,7 @@ export async function startPgpool(
   }
 }
 
-function readUrl(text: string) {
+export function readUrl(text: string) {
   const url = new URL(text)
   return {
     name: url.pathname.slice(1),

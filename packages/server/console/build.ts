@@ -99,7 +99,7 @@ const withFirst: Plugin = {
 }
 
 /** Gives the texts of a language their keys. */
-const withKeys: Plugin = {
+export const withKeys: Plugin = {
   name: 'with-keys',
   setup({ onLoad }) {
     onLoad({ filter: /[\\/]console[\\/]languages[\\/]\w+\.ts$/ }, async ({ path }) => {

@@ -1,8 +1,10 @@
+import { build } from 'esbuild'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { missingText } from '../../core/src/contract/endpoints/issue-text.ts'
 import { PHONE_TEXT } from '../../core/src/contract/fields/fields.ts'
 import { readRecipient } from '../../core/src/rules/recipients.ts'
 import { readPhone } from '../../core/src/tables/phone-numbers.ts'
+import { withKeys } from '../console/build.ts'
 import { utcDay } from '../console/shell/format.ts'
 import { workspaceZone } from '../console/shell/time-zone.ts'
 import { actorName, inWords, wordOf } from '../console/shell/words.ts'
@@ -11,6 +13,16 @@ afterEach(() => {
   vi.unstubAllGlobals()
   vi.resetModules()
 })
+
+const WORDS = new URL('../console/shell/words.ts', import.meta.url).pathname
+
+/** The words as the build makes them, for a person who chose German. */
+async function inGerman(): Promise<{ wordOf: typeof wordOf; inWords: typeof inWords }> {
+  vi.stubGlobal('localStorage', { getItem: (name: string) => name === 'svc.language' && 'de' })
+  const options = { bundle: true, format: 'esm', target: 'es2022', write: false } as const
+  const { outputFiles } = await build({ ...options, entryPoints: [WORDS], plugins: [withKeys] })
+  return import(`data:text/javascript,${encodeURIComponent(outputFiles[0]?.text ?? '')}`)
+}
 
 describe('the name of an actor', () => {
   it.each([
@@ -38,9 +50,7 @@ describe('a word of the API', () => {
   })
 
   it('is in the language of the person', async () => {
-    vi.stubGlobal('localStorage', { getItem: (name: string) => name === 'svc.language' && 'de' })
-    vi.resetModules()
-    const { wordOf } = await import('../console/shell/words.ts')
+    const { wordOf } = await inGerman()
     expect(['invalid_recipient', 'ambiguous', 'constructor'].map(wordOf)).toEqual([
       'ungültiger Empfänger',
       'Ergebnis unbekannt',
@@ -90,9 +100,7 @@ describe('an error of the API', () => {
   })
 
   it('is in the language of the person', async () => {
-    vi.stubGlobal('localStorage', { getItem: (name: string) => name === 'svc.language' && 'de' })
-    vi.resetModules()
-    const { inWords } = await import('../console/shell/words.ts')
+    const { inWords } = await inGerman()
     expect(inWords(faultOf('asha'))).toBe('"asha" ist keine Telefonnummer')
   })
 })

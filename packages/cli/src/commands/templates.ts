@@ -22,6 +22,7 @@ import {
   filesOf,
   readFiles,
   readFolder,
+  readLayouts,
   storedForm,
   type TemplateFiles,
   writeFiles,
@@ -429,7 +430,7 @@ async function previewAll(
 ): Promise<void> {
   const templates = await readFolder(dir, io, names)
   // The e-mails stand in the layouts that a push of the folder would publish.
-  const layouts = (await readFolder(dir, io)).filter(({ category }) => category === 'layout')
+  const layouts = await readLayouts(dir, io, templates)
   const variables = { ...(await readValues(file, io)), ...pairsOf('--var', pairs) }
   const { client } = await connect(options, io)
   const { createPatience } = await import('../bulk/patience.ts')

@@ -68,6 +68,28 @@ export async function readFolder(
   return templates
 }
 
+/** Reads the layouts of a folder that templates of it name; a layout without a folder is one that was published. */
+export async function readLayouts(
+  folder: string,
+  io: Pick<ProcessIo, 'cwd'>,
+  templates: readonly FolderTemplate[],
+): Promise<FolderTemplate[]> {
+  const named = new Set(
+    templates.flatMap(({ variants }) =>
+      variants.flatMap(({ content }) => ('layout' in content ? content.layout : [])),
+    ),
+  )
+  const entries = await entriesOf(resolve(io.cwd, folder), folder)
+  const names = entries.filter((entry) => entry.isDirectory() && named.has(entry.name))
+  if (names.length === 0) return []
+  const found = await readFolder(
+    folder,
+    io,
+    names.map(({ name }) => name),
+  )
+  return found.filter(({ category }) => category === 'layout')
+}
+
 /** Returns the texts of the files of a template folder; without the folder no file. */
 export async function readFiles(
   folder: string,

@@ -13,6 +13,11 @@ export function faultOf(error: z.ZodError, root: string): string {
   return [field, issue.message].filter((part) => part !== '').join(': ')
 }
 
+/** The code of a provider as it is stored: `canceled` says that a request to the service canceled the message. */
+export function storedCode(code: string): string {
+  return code === 'canceled' ? 'carrier_canceled' : code
+}
+
 /** Words an issue as a rule that follows the name of the field. For `safeParse(value, { error: ruleText })`. */
 export function ruleText(issue: z.core.$ZodRawIssue): string {
   const path = (issue.path ?? []).map(String).join('.')

@@ -10,7 +10,14 @@ import { eachAlone, transact } from '../../src/storage/postgres/engine/transacti
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { testRuntime } from '../fixtures.ts'
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'
-import { hasPgpool, hasPooler, type Pooler, startPgpool, startPooler } from '../postgres-pooler.ts'
+import {
+  hasPgpool,
+  hasPooler,
+  type Pooler,
+  readUrl,
+  startPgpool,
+  startPooler,
+} from '../postgres-pooler.ts'
 import { startPostgres } from '../postgres-server.ts'
 import { benchFor, only } from '../storage/bench.ts'
 import { patient } from './bench.ts'
@@ -231,7 +238,7 @@ describe.skipIf(!hasPooler)('a service behind PgBouncer with 3 sessions for 16 c
 
 // Pgpool-II is a Debian package, which `.ci/debian-peers` installs; a machine without it skips these tests.
 describe.skipIf(!hasPgpool)('behind Pgpool-II, which forgets prepared statements', () => {
-  const pgpool = async (settings: Record<string, string> = {}) => {
+  const pgpool = async (settings: Parameters<typeof startPgpool>[1] = {}) => {
     const started = await startPgpool(database.url, { load_balance_mode: 'off', ...settings })
     ends.push(started.stop)
     return started
@@ -255,8 +262,15 @@ describe.skipIf(!hasPgpool)('behind Pgpool-II, which forgets prepared statements
     )
   })
 
-  it('reads at standbys are refused', async () => {
-    const { url } = await pgpool({ load_balance_mode: 'on' })
+  it.each(['off', 'on'])('reads at standbys are refused: statement level %s', async (level) => {
+    const { host, at } = readUrl(database.url)
+    const { url } = await pgpool({
+      load_balance_mode: 'on',
+      statement_level_load_balance: level,
+      // A second server: with one alone, nothing is balanced.
+      ...{ backend_hostname1: `'${host}'`, backend_port1: at, backend_weight1: 1 },
+      ...{ backend_weight0: 1, backend_flag1: `'DISALLOW_TO_FAILOVER'` },
+    })
     await expect(connect(url, { log })).rejects.toThrow(/set load_balance_mode = off$/)
   })
 

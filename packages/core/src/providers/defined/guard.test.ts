@@ -164,6 +164,12 @@ describe('send', () => {
     expect(faults).toMatchObject([{ fault: expect.stringMatching(/^no result within \d+ ms$/) }])
   })
 
+  it('has no code that says that a request canceled the message', async () => {
+    const rejected = { type: 'rejected', error_code: 'canceled', error_message: 'No' } as const
+    const { provider } = guarded({ send: () => [rejected] })
+    expect(await provider.send([JOB])).toMatchObject([{ error_code: 'carrier_canceled' }])
+  })
+
   it('makes texts fit, and drops what the service does not know', async () => {
     const send = () => [
       {

@@ -8,6 +8,7 @@ import type {
 } from '../../contract/outside/provider.ts'
 import { CHANNELS } from '../../contract/resources/content.ts'
 import { MESSAGE_STATUSES } from '../../contract/resources/message.ts'
+import { storedCode } from '../parse.ts'
 
 /** A day: providers with longer delays are asked earlier. */
 const DELAY_MAX_MS = 86_400_000
@@ -38,7 +39,7 @@ function cleaned(text: string, length: number): string {
 const errorCode = z
   .string()
   .min(1)
-  .transform((code) => code.slice(0, CODE_LENGTH).replace(/[^\x21-\x7e]/g, '_'))
+  .transform((code) => storedCode(code.slice(0, CODE_LENGTH).replace(/[^\x21-\x7e]/g, '_')))
 const errorText = z
   .string()
   .min(1)

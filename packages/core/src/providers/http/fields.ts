@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { storedCode } from '../parse.ts'
 
 /** A JSON pointer (RFC 6901), at most 16 levels. */
 export const pointer = z
@@ -38,10 +39,10 @@ export function idOf(value: unknown): string | null {
   return word !== undefined && /^[\x21-\x7e]{1,256}$/.test(word) ? word : null
 }
 
-/** An error code; null if it is not valid. */
+/** An error code as it is stored; null if it is not valid. */
 export function codeOf(value: unknown): string | null {
   const word = wordOf(value)
-  return word !== undefined && /^[\x21-\x7e]{1,100}$/.test(word) ? word : null
+  return word !== undefined && /^[\x21-\x7e]{1,100}$/.test(word) ? storedCode(word) : null
 }
 
 const MESSAGE_LENGTH = 300

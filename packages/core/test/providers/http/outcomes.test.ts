@@ -185,6 +185,8 @@ describe('the status word of the gateway', () => {
     [503, { result: 'full' }, { type: 'retry', error_code: 'full' }],
     [503, { result: 'ok', id: '1' }, UNKNOWN],
     [400, { result: 'unknown' }, { type: 'rejected', error_code: 'unknown' }],
+    // A message with the code `canceled` was canceled by a request to the service.
+    [400, { result: 'canceled' }, { type: 'rejected', error_code: 'carrier_canceled' }],
     [200, { result: 'constructor', id: '1' }, { type: 'ambiguous' }],
   ])('%i with %j', async (status, body, expected) => {
     expect(await outcomeOf(answer(status, body), words)).toMatchObject(expected)

@@ -357,7 +357,11 @@ const MORE: readonly (readonly [name: keyof More, words: (value: string) => Comp
     [
       'bulk_id',
       (id) => (
-        <OneOf words={t('One bulk only')} of={() => api.bulks.get(id).then(({ bulk }) => bulk)} />
+        <OneOf
+          words={t('One bulk only')}
+          id={id}
+          of={(signal) => api.bulks.get(id, { signal }).then(({ bulk }) => bulk)}
+        />
       ),
     ],
     [
@@ -365,7 +369,8 @@ const MORE: readonly (readonly [name: keyof More, words: (value: string) => Comp
       (id) => (
         <OneOf
           words={t('One broadcast only')}
-          of={() => api.broadcasts.get(id).then(({ broadcast }) => broadcast)}
+          id={id}
+          of={(signal) => api.broadcasts.get(id, { signal }).then(({ broadcast }) => broadcast)}
         />
       ),
     ],
@@ -377,8 +382,16 @@ const MORE: readonly (readonly [name: keyof More, words: (value: string) => Comp
   ]
 
 /** Words with the name of what they are about, if it has one. */
-function OneOf({ words, of }: { words: string; of(): PromiseLike<{ name: string | null }> }) {
-  const { data } = useLoad(of, [words])
+function OneOf({
+  words,
+  id,
+  of,
+}: {
+  words: string
+  id: string
+  of(signal: AbortSignal): PromiseLike<{ name: string | null }>
+}) {
+  const { data } = useLoad(of, [id])
   return (
     <>
       {words}

@@ -526,7 +526,7 @@ async function lookAt({ leave }: Place, open: () => Promise<pg.Client>): Promise
     const has_own = is_direct || !(await sharesSessions(client, open))
     // This comes last, because the connection may end with it.
     const has_sessions = has_own && (await keepsStatements(client))
-    if (has_own && !has_sessions) await assertNoBalancing(open)
+    if (!has_sessions) await assertNoBalancing(open)
     return { has_sessions, identity, settings: new Set(settings) }
   } catch (error) {
     leave(client)
