@@ -25,14 +25,6 @@ const ALONE = [
   'packages/core/test/dispatch/pause-race.test.ts',
 ]
 
-/** These wait most of their time: for databases that stand still, for peers, and for processes of their own. */
-const WAITING = [
-  'packages/core/test/{dispatch,postgres,providers}/**/*.test.ts',
-  'packages/server/test/{channels,compat,metrics,postgres}/**/*.test.ts',
-  'packages/{cli,testkit}/test/**/*.test.ts',
-  'test/*.test.ts',
-]
-
 /** These need the longest. The last file of a run has the machine for itself, so they begin first. */
 const LONGEST = [
   'core/test/postgres/month-detachment.test.ts',
@@ -72,8 +64,8 @@ function project(name: string, test: TestProjectInlineConfiguration['test']) {
     hookTimeout: 180_000,
     expect: { poll: { timeout: 15_000 } },
   }
-  // Also those that compute wait for a third of their time.
-  return { ...source, test: { name, maxWorkers: 3, ...limits, ...test } }
+  // A third of the files waits most of its time: for databases that stand still, for peers, and for processes of their own.
+  return { ...source, test: { name, maxWorkers: 5, ...limits, ...test } }
 }
 
 /**
@@ -108,17 +100,10 @@ export default defineConfig({
     globalSetup: ['test/files-in-memory.ts', 'packages/core/test/postgres-server.ts'],
     sequence: { sequencer: LongestFirst },
     projects: [
-      project('computing', {
+      project('shared', {
         ...SHARED,
         include: FILES,
-        exclude: [...configDefaults.exclude, ...LEFT_OUT, ...ALONE, ...WAITING],
-      }),
-      project('waiting', {
-        ...SHARED,
-        include: WAITING,
         exclude: [...configDefaults.exclude, ...LEFT_OUT, ...ALONE],
-        maxWorkers: 4,
-        sequence: { groupOrder: 1 },
       }),
       project('alone', { include: ALONE, setupFiles: ['packages/core/test/cheap-hashes.ts'] }),
     ],

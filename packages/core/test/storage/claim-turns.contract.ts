@@ -69,7 +69,8 @@ export function claimTurnsContract(open: OpenStorage): void {
     // First in the claim, so that a provider with little room gets them.
     const first = claimed.slice(0, 2).map(({ message_id }) => message_id)
     expect(new Set(first)).toEqual(new Set([ids(own)[0], ids(others)[0]]))
-    expect(of(claimed, many)).toEqual(ids(many).slice(0, 60))
+    // They have one due time, so PostgreSQL takes them in any order.
+    expect(of(claimed, many)).toHaveLength(60)
     // Only messages of the bulk are left, which others may pass.
     expect(reports).toEqual([[]])
   })

@@ -17,7 +17,7 @@ import { seededChance } from './seeded-chance.ts'
  */
 const SEED = Number(process.env.SVC_FUZZ_SEED ?? 20_260_508)
 // Also the shortest stream ends with the steps that no random command has served.
-const COMMANDS = Number(process.env.SVC_FUZZ_OPERATIONS ?? (RUNS_ALL_CASES ? 400 : 200))
+const COMMANDS = Number(process.env.SVC_FUZZ_OPERATIONS ?? (RUNS_ALL_CASES ? 400 : 130))
 
 const TIME_MAX_MS = 120_000 + COMMANDS * 400
 
