@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { type ClockSteps, createClockSteps, STEP_MIN_MS } from './queueing.ts'
+import { type ClockSteps, createClockSteps, REDATED_MAX, STEP_MIN_MS } from './queueing.ts'
 
 const LEASE_MS = 30_000
 const HOUR_MS = 3_600_000
@@ -9,7 +9,7 @@ let steps: ClockSteps
 beforeEach(() => {
   steps = createClockSteps()
   saw(0)
-  steps.redated(0)
+  steps.redating()(0)
 })
 
 /** Reports a reading of the clock between those two moments, when the clock is ahead of its start by `ahead_ms`. */
@@ -53,4 +53,36 @@ it('a clock that runs a little faster is never set forwards', () => {
     expect(takesOver(at_ms)).toBe(true)
   }
   expect(HOUR_MS * 0.0005).toBeGreaterThan(STEP_MIN_MS)
+})
+
+describe('a re-dating', () => {
+  it('leaves the doubt while rows remain', () => {
+    saw(1_000, { ahead_ms: -HOUR_MS })
+    steps.redating()(REDATED_MAX)
+    expect(steps.isDoubtful()).toBe(true)
+    steps.redating()(REDATED_MAX - 1)
+    expect(steps.isDoubtful()).toBe(false)
+  })
+
+  it('leaves a doubt that began after it did', () => {
+    saw(1_000, { ahead_ms: -HOUR_MS })
+    const redated = steps.redating()
+    saw(2_000, { ahead_ms: -2 * HOUR_MS })
+    redated(0)
+    expect(steps.isDoubtful()).toBe(true)
+    steps.redating()(0)
+    redated(0)
+    expect(steps.isDoubtful()).toBe(false)
+  })
+})
+
+it.each([
+  ['caller', true],
+  ['server', false],
+] as const)('a lease by the clock of the %s is a reading of the clock: %s', (kind, isReading) => {
+  steps = createClockSteps(kind)
+  saw(0)
+  steps.redating()(0)
+  steps.sawLease({ now: new Date(BEGINNING_MS - HOUR_MS), elapsed_ms: 1_000 })
+  expect(steps.isDoubtful()).toBe(isReading)
 })

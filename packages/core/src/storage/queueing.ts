@@ -193,8 +193,11 @@ export interface ClockSteps {
    * Whether the queue may have rows that were dated while the clock was ahead: at the start, and after it was set back.
    */
   isDoubtful(): boolean
-  /** Records the number of re-dated rows of a queue. A number below `REDATED_MAX` means that no such rows remain. */
-  redated(count: number): void
+  /**
+   * Begins to re-date rows of a queue. The result records their number: below `REDATED_MAX`, no rows remain of the doubts that
+   * were known when it began. A doubt that came later stays.
+   */
+  redating(): (count: number) => void
 }
 
 /** `kind`: the clock by which leases count. */
@@ -203,7 +206,8 @@ export function createClockSteps(kind: ClockKind = 'caller'): ClockSteps {
   let [least_ms, most_ms] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]
   let forwards_at_ms = Number.NEGATIVE_INFINITY
   let again_at_ms = Number.POSITIVE_INFINITY
-  let isDoubtful = true
+  /** The doubts so far, the first at the start, and how many of them were settled. */
+  let [doubts, settled] = [1, 0]
   const steps: ClockSteps = {
     sawLease({ now, elapsed_ms }) {
       if (kind === 'caller') steps.saw(now, elapsed_ms, elapsed_ms)
@@ -218,17 +222,20 @@ export function createClockSteps(kind: ClockKind = 'caller'): ClockSteps {
       most_ms = agrees ? Math.min(most_ms, high_ms) : high_ms
       if (isForwards) forwards_at_ms = after_ms
       if (isBack) {
-        isDoubtful = true
+        doubts += 1
         again_at_ms = after_ms + IN_FLIGHT_MAX_MS
       } else if (after_ms >= again_at_ms) {
-        isDoubtful = true
+        doubts += 1
         again_at_ms = Number.POSITIVE_INFINITY
       }
     },
     takesOver: ({ elapsed_ms, lease_ms }) => elapsed_ms - forwards_at_ms >= lease_ms,
-    isDoubtful: () => isDoubtful,
-    redated(count) {
-      if (count < REDATED_MAX) isDoubtful = false
+    isDoubtful: () => settled < doubts,
+    redating() {
+      const known = doubts
+      return (count) => {
+        if (count < REDATED_MAX) settled = Math.max(settled, known)
+      }
     },
   }
   return steps

@@ -230,8 +230,9 @@ export function prepareClaimMessages(
   async function redateQueued(claim: MessageClaim): Promise<void> {
     if (!steps.isDoubtful() || clock.elapsed(claim) < redate_from_ms) return
     try {
+      const redated = steps.redating()
       const count = await redate(claim.now)
-      steps.redated(count)
+      redated(count)
       redate_again_ms = REDATE_AGAIN_MS.first
       if (count > 0) log.warn({ rows: count }, REDATED)
     } catch (error) {

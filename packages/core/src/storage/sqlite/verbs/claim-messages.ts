@@ -120,9 +120,10 @@ export function prepareClaimMessages(
 
   /** Re-dates rows that were dated while the clock was ahead. */
   function redateQueued(now: Date): void {
+    const redated = steps.redating()
     const count = redate(now)
     afterCommit(() => {
-      steps.redated(count)
+      redated(count)
       if (count > 0) log.warn({ rows: count }, REDATED)
     })
   }
