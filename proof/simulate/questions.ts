@@ -263,6 +263,8 @@ const start =
   ({ verifications }, _, identity) =>
     verifications.start(identity, { to: '+14152000001', channel: 'sms', ...body } as never)
 
+const FROM_ANOTHER = send(mail({ subject: 'Hi', text: 'Hi', from_address: 'a@other.example' }))
+
 /** Requests that the service must refuse. */
 export const REFUSED: readonly Question[] = [
   send(null),
@@ -287,7 +289,7 @@ export const REFUSED: readonly Question[] = [
   send(mail({ text: 'Hi' })),
   send(mail({ subject: 'Hi', text: 'Hi', cc: ['r1@recipients.example'] })),
   send(mail({ subject: 'Hi', text: 'Hi', bcc: ['no address'] })),
-  send(mail({ subject: 'Hi', text: 'Hi', from_address: 'a@other.example' })),
+  FROM_ANOTHER,
   send(
     mail({
       subject: 'Hi',
@@ -431,8 +433,10 @@ export async function refuse(stage: Stage, { which, workspace }: Doing<'wrong'>)
     const about = aboutOf(stage, workspace)
     if (!about) return
     const at = (which * LOOKS + n) % REFUSED.length
+    const wrong = REFUSED[at] as Question
+    // Without its provider, mails go to the sandbox, which accepts any address.
+    if (wrong === FROM_ANOTHER && world.without === 'once') continue
     const answer = await ask(stage, `wrong ${at}`, async (core) => {
-      const wrong = REFUSED[at] as Question
       await wrong(core, about, await identityOf(core, about.key))
     })
     if (answer && 'value' in answer) {
