@@ -87,7 +87,7 @@ const FRAME = {
   name: 'frame',
   category: 'layout' as const,
   default_locale: 'en',
-  variants: [variant('email', 'en', { html: '<div>{{content}}</div>' })],
+  variants: [variant('email', 'en', { html: '<html><body>{{content}}</body></html>' })],
 }
 
 function variant<C extends 'sms' | 'email'>(channel: C, locale: string, content: object) {
@@ -97,6 +97,10 @@ function variant<C extends 'sms' | 'email'>(channel: C, locale: string, content:
 export const CATEGORIES: Readonly<Record<string, 'marketing' | 'transactional'>> = {
   news: 'marketing',
 }
+
+/** What ends the marketing messages of a workspace until its owner changes it. */
+export const ENDED_PLACE = 0
+export const ENDINGS = { sms_opt_out_text: 'STOP to end', postal_address: 'Acme, Main Street 1' }
 
 const FIRST_MARK = 1000
 
@@ -111,10 +115,12 @@ export async function prepareMailings(
   await templates.push(id, { templates: first as never })
   const made: Contact[] = []
   for (let i = 0; i < CONTACTS; i++) {
-    const { phone, email, id: contact_id } = await contacts.create(id, contactOf(place, i) as never)
+    const fields = contactOf(place, i)
+    const { phone, email, id: contact_id } = await contacts.create(id, fields as never)
     const zone = ZONES[i % 5] ?? null
-    made.push({ id: contact_id, place, phone, email, zone })
+    made.push({ id: contact_id, place, name: fields.name, phone, email, zone })
   }
+  if (place === ENDED_PLACE) await core.workspaces.update(id, ENDINGS)
   // Loads what the zones of numbers need, which takes time of the machine.
   await core.broadcasts.preview(await identityOf(core, key), {
     channel: 'sms',
@@ -342,8 +348,7 @@ export async function setQuiet(stage: Stage, step: Doing<'quiet'>): Promise<void
   const answer = await ask(stage, 'quiet hours', (core) =>
     core.workspaces.update(place.id, {
       quiet_hours: hours,
-      sms_opt_out_text: step.from_min === 0 ? 'STOP to end' : null,
-      postal_address: step.from_min === 0 ? 'Acme, Main Street 1' : null,
+      ...(step.from_min === 0 ? ENDINGS : { sms_opt_out_text: null, postal_address: null }),
       verification_countries: step.from_min === 1 ? ['DE', 'FR'] : null,
       verification_daily_credits: (step.length_min === 3 ? 4 : null) as never,
     }),
@@ -383,20 +388,23 @@ export async function changeContact(stage: Stage, step: Doing<'contact'>): Promi
   const place = model.places[step.workspace]
   if (!place) return
   if (step.how === 'add') {
-    const phone = numberOf(mixed(step.which, model.contacts.length) % 2_000_000)
-    const fields = { phone, name: 'New', tags: ['all'] }
+    const fate = mixed(step.which, model.contacts.length) % 2_000_000
+    const phone = numberOf(fate)
+    const email = `c${fate}@a.company.with.a.name.of.many.words.example`
+    const fields = { phone, email, name: 'New', tags: ['all'] }
     const answer = await ask(stage, 'new contact', ({ contacts }) =>
       contacts.create(place.id, fields),
     )
     if (!answer || 'code' in answer) return
     const { id } = answer.value
-    model.contacts.push({ id, place: step.workspace, phone, email: null, zone: null })
+    model.contacts.push({ id, place: step.workspace, name: fields.name, phone, email, zone: null })
     return
   }
   const own = model.contacts.filter((one) => one.place === step.workspace)
   const contact = own[step.which % own.length]
   if (!contact) return
   const { phone } = contact
+  if (step.how === 'rename') contact.name = null
   const isOut = step.how === 'out'
   const one = phone && step.how !== 'rename' ? optOutOf(step.workspace, 'sms', phone) : null
   one?.toggle.begin()
@@ -410,4 +418,43 @@ export async function changeContact(stage: Stage, step: Doing<'contact'>): Promi
   one?.toggle.end(isDone && isOut ? 'yes' : 'unknown')
   if (one) one.since_ms = elapsedMs()
   world.trace(`contact ${step.how}: ${isDone}`)
+}
+
+/** The words of a search and of a contact, whose beginnings are compared. */
+const wordsIn = (text: string): string[] => text.toLowerCase().match(/[^ '"(),/+\u2019-]+/g) ?? []
+
+/** The characters of a word that count. */
+const WORD_LENGTH = 40
+
+/** An owner searches for a contact, with one of its texts as it is written, or with the beginnings of all. */
+export async function findContact(
+  stage: Stage,
+  { which, workspace }: Doing<'look'>,
+): Promise<void> {
+  const { world, model } = stage
+  const place = model.places[workspace]
+  const own = model.contacts.filter((one) => one.place === workspace)
+  // The newest first, because its address is long.
+  const contact = own.at(-1 - (which % own.length))
+  if (!place || !contact) return
+  const { id, name, phone, email } = contact
+  const texts = [email, phone, name].flatMap((text) => text ?? [])
+  const search =
+    which % 2 === 0
+      ? (texts[which % texts.length] ?? '').toUpperCase()
+      : texts.map((text) => text.slice(0, 6)).join(' ')
+  const at = `find ${search}`
+  const answer = await ask(stage, at, ({ people }) => people.find(place.id, { search } as never))
+  if (!answer || 'code' in answer) return
+  const { people } = answer.value
+  world.trace(`${at}: ${people.length}`)
+  const isErased = [phone, email].some((one) => one !== null && model.erasing.has(one))
+  const isFound = people.some((one) => one.id === id)
+  if (!isFound && !isErased && contact.name === name) world.violate('a search finds a contact', at)
+  const words = wordsIn(search).map((word) => word.slice(0, WORD_LENGTH))
+  for (const one of people) {
+    const its = wordsIn([one.name, one.phone, one.email].join(' '))
+    if (words.every((word) => its.some((each) => each.startsWith(word)))) continue
+    world.violate('a search finds no other contact', `${at}: ${JSON.stringify(one)}`)
+  }
 }

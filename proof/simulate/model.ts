@@ -227,6 +227,8 @@ export interface Written {
 export interface Contact {
   id: string
   place: number
+  /** Null: it was changed. */
+  name: string | null
   phone: string | null
   email: string | null
   /** The zone of the attribute `time_zone`. */

@@ -683,4 +683,26 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     ],
   },
+  {
+    name: 'search-of-whole-words',
+    breaks: 'A search finds no contact by the beginning of its name.',
+    changes: [
+      {
+        file: 'rules/contact-words.ts',
+        find: 'own.some((one) => one.startsWith(word))',
+        replace: 'own.includes(word)',
+      },
+    ],
+  },
+  {
+    name: 'opt-out-text-forgotten',
+    breaks: 'A marketing SMS does not say how to end them.',
+    changes: [
+      {
+        file: 'rules/marketing-texts.ts',
+        find: "if (channel === 'sms' && sms_opt_out_text !== null) {",
+        replace: "if (channel === 'sms' && sms_opt_out_text === '') {",
+      },
+    ],
+  },
 ]

@@ -1,4 +1,5 @@
 import { ask, identityOf, type Stage } from './client.ts'
+import { findContact } from './mailings.ts'
 import type { Doing } from './script.ts'
 import type { Core } from './world.ts'
 
@@ -167,7 +168,8 @@ export const QUESTIONS: readonly Question[] = [
 export const LOOKS = 4
 
 /** An owner, a client or an operator looks at something. */
-export async function question(stage: Stage, { which, workspace }: Doing<'look'>): Promise<void> {
+export async function question(stage: Stage, step: Doing<'look'>): Promise<void> {
+  const { which, workspace } = step
   for (let n = 0; n < LOOKS; n++) {
     const about = aboutOf(stage, workspace)
     if (!about) return
@@ -178,6 +180,7 @@ export async function question(stage: Stage, { which, workspace }: Doing<'look'>
     })
     if (answer && 'value' in answer) stage.world.trace(`look ${at}: ok`)
   }
+  await findContact(stage, step)
 }
 
 function aboutOf({ model, database, world }: Stage, workspace: number): About | null {

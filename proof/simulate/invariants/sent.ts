@@ -1,5 +1,6 @@
 import type { SendJob } from '../../../packages/core/src/contract/outside/provider.ts'
 import { elapsedMs } from '../clock.ts'
+import { CATEGORIES, ENDED_PLACE, ENDINGS } from '../mailings.ts'
 import { dueOf, fileOf, optOutOf, outside } from '../outside.ts'
 
 /** What must hold for the content and the recipients of a message that a provider gets. */
@@ -8,6 +9,7 @@ export function checkSent(job: SendJob): void {
   assertMaySendFrom(job)
   assertNotPaused(job)
   assertVersion(job)
+  assertEnd(job)
   assertFiles(job)
 }
 
@@ -73,6 +75,26 @@ function assertVersion({ workspace_id, message_id, content }: SendJob): void {
     if (!isOther && !part.includes('{{')) continue
     world.violate('a message has the text of its version', `${at}: ${part.slice(0, 200)}`)
   }
+}
+
+/** As long as no owner changed them, marketing messages end with the texts of their workspace. */
+function assertEnd({ workspace_id, message_id, channel, content }: SendJob): void {
+  const { world, model, database } = outside
+  const place = model.places.findIndex(({ id }) => id === workspace_id)
+  if (model.quiet[place]?.length !== 0) return
+  const find = database()
+    .prepare('select template from messages where workspace_id = ? and id = ?')
+    .pluck()
+  const template = find.get(workspace_id, message_id) as string | null
+  const isEnded = CATEGORIES[template ?? ''] === 'marketing' && place === ENDED_PLACE
+  const { text = '', html = '' } = content as { text?: string; html?: string }
+  const hasEnd =
+    channel === 'sms'
+      ? text.endsWith(`\n${ENDINGS.sms_opt_out_text}`)
+      : html.includes(`>${ENDINGS.postal_address}</p></body>`)
+  if (hasEnd === isEnded) return
+  const at = `${world.nameOf('m', message_id)} of ${template}: ${text}${html}`
+  world.violate('marketing messages end with the texts of their workspace', at)
 }
 
 /** A mail has its files as the client gave them. */
