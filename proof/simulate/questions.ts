@@ -181,6 +181,30 @@ export async function question(stage: Stage, step: Doing<'look'>): Promise<void>
     if (answer && 'value' in answer) stage.world.trace(`look ${at}: ok`)
   }
   await findContact(stage, step)
+  await lookAtTimeline(stage, step)
+}
+
+/** A client looks at the history of a message: it ends with the status of the message. */
+async function lookAtTimeline(stage: Stage, { which, workspace }: Doing<'look'>): Promise<void> {
+  const { world, model } = stage
+  const ids = model.asked.flatMap((asked) => (asked.place === workspace ? asked.ids : []))
+  const message = ids[which % ids.length]
+  const place = model.places[workspace]
+  if (message === undefined || !place) return
+  const at = `timeline of ${world.nameOf('m', message)}`
+  const answer = await ask(stage, at, async ({ messages }) => {
+    const { status } = await messages.get(place.id, message)
+    const entries = await messages.timeline(place.id, message)
+    const after = await messages.get(place.id, message)
+    return { entries, status: after.status === status ? status : null }
+  })
+  if (!answer || 'code' in answer) return
+  const { entries, status } = answer.value
+  const last = entries.findLast((one) => one.kind === 'status' && one.applied) as { status: string }
+  world.trace(`${at}: ${entries.length} entries, ${last.status}`)
+  if (status !== null && last.status !== status) {
+    world.violate('the history of a message ends with its status', `${at}: ${last.status}`)
+  }
 }
 
 function aboutOf({ model, database, world }: Stage, workspace: number): About | null {
