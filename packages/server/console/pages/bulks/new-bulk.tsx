@@ -1,5 +1,5 @@
 import type { BulksSendBody } from '@svc/client'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { ReadRecipient, ReadRecipients } from '../../../src/console-api/console-answers.ts'
 import { csvText } from '../../parts/csv.ts'
 import {
@@ -110,7 +110,8 @@ function BulkForm({ start }: { start: Form }) {
   const form = useRef(start)
   form.current = { name, draft, text, file, country, validation }
   const isSent = useRef(false)
-  useEffect(() => {
+  // Its end comes before the next page is shown; the end of `useEffect` comes after that, when Forward may have led back.
+  useLayoutEffect(() => {
     const owner = ownerOf()
     return () => {
       // The data of another workspace may be shown meanwhile, or the session may have ended.
