@@ -441,7 +441,7 @@ export async function findContact(
   const texts = [email, phone, name].flatMap((text) => text ?? [])
   const search =
     which % 2 === 0
-      ? (texts[which % texts.length] ?? '').toUpperCase()
+      ? (texts[(which >> 1) % texts.length] ?? '').toUpperCase()
       : texts.map((text) => text.slice(0, 6)).join(' ')
   const at = `find ${search}`
   const answer = await ask(stage, at, ({ people }) => people.find(place.id, { search } as never))

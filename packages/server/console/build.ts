@@ -102,7 +102,7 @@ const withFirst: Plugin = {
 export const withKeys: Plugin = {
   name: 'with-keys',
   setup({ onLoad }) {
-    onLoad({ filter: /[\\/]console[\\/]languages[\\/]\w+\.ts$/ }, async ({ path }) => {
+    onLoad({ filter: /[\\/]console[\\/]languages[\\/][\w-]+\.ts$/ }, async ({ path }) => {
       const { code } = await transform(await readFile(path, 'utf8'), { loader: 'ts' })
       // The loader of this file may know no TypeScript.
       const module = `data:text/javascript,${encodeURIComponent(code)}`

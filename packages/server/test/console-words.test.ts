@@ -6,6 +6,7 @@ import { readRecipient } from '../../core/src/rules/recipients.ts'
 import { readPhone } from '../../core/src/tables/phone-numbers.ts'
 import { withKeys } from '../console/build.ts'
 import { utcDay } from '../console/shell/format.ts'
+import { sentence } from '../console/shell/text.ts'
 import { workspaceZone } from '../console/shell/time-zone.ts'
 import { actorName, inWords, wordOf } from '../console/shell/words.ts'
 
@@ -14,13 +15,12 @@ afterEach(() => {
   vi.resetModules()
 })
 
-const WORDS = new URL('../console/shell/words.ts', import.meta.url).pathname
-
-/** The words as the build makes them, for a person who chose German. */
-async function inGerman(): Promise<{ wordOf: typeof wordOf; inWords: typeof inWords }> {
+/** A module of the console as the build makes it, for a person who chose German. */
+async function inGerman(name: string) {
   vi.stubGlobal('localStorage', { getItem: (name: string) => name === 'svc.language' && 'de' })
+  const entry = new URL(`../console/shell/${name}`, import.meta.url).pathname
   const options = { bundle: true, format: 'esm', target: 'es2022', write: false } as const
-  const { outputFiles } = await build({ ...options, entryPoints: [WORDS], plugins: [withKeys] })
+  const { outputFiles } = await build({ ...options, entryPoints: [entry], plugins: [withKeys] })
   return import(`data:text/javascript,${encodeURIComponent(outputFiles[0]?.text ?? '')}`)
 }
 
@@ -50,12 +50,44 @@ describe('a word of the API', () => {
   })
 
   it('is in the language of the person', async () => {
-    const { wordOf } = await inGerman()
+    const { wordOf } = await inGerman('words.ts')
     expect(['invalid_recipient', 'ambiguous', 'constructor'].map(wordOf)).toEqual([
       'ungültiger Empfänger',
       'Ergebnis unbekannt',
       'constructor',
     ])
+    // Codes of gateways are no words, however short they are.
+    const codes = ['P1', 'p1', 'JE', 'E17', '30007']
+    expect(codes.map(wordOf)).toEqual(codes)
+  })
+})
+
+describe('a sentence of the service', () => {
+  const waiting = (n: number) => ({
+    text: '{n} messages wait, the oldest for {duration}',
+    one: '{n} message waits, the oldest for {duration}',
+    values: [
+      { name: 'n', value: n },
+      { name: 'duration', value: '4 min' },
+    ],
+  })
+
+  it('has its form and its values', () => {
+    const parts = sentence(waiting(1), (value) => `<${value}>`)
+    expect(parts.join('')).toBe('<1> message waits, the oldest for <4 min>')
+    expect(sentence(waiting(2_000), String).join('')).toBe(
+      '2,000 messages wait, the oldest for 4 min',
+    )
+  })
+
+  it('is in the language of the person', async () => {
+    const { sentence } = await inGerman('text.ts')
+    expect(sentence(waiting(1), String).join('')).toBe('1 Nachricht wartet, die älteste seit 4 min')
+    expect(sentence(waiting(2_000), String).join('')).toBe(
+      '2.000 Nachrichten warten, die älteste seit 4 min',
+    )
+    const plain = { text: 'probably no server runs', one: null, values: [] }
+    expect(sentence(plain, String)).toEqual(['wahrscheinlich läuft kein Server'])
   })
 })
 
@@ -100,7 +132,7 @@ describe('an error of the API', () => {
   })
 
   it('is in the language of the person', async () => {
-    const { inWords } = await inGerman()
+    const { inWords } = await inGerman('words.ts')
     expect(inWords(faultOf('asha'))).toBe('"asha" ist keine Telefonnummer')
   })
 })

@@ -56,6 +56,8 @@ export function findingsOf({ overview, troubles }: Reading, history: History): F
   )
 }
 
+const RESUME_PROVIDER = 'svc providers resume'
+
 /** The reason and the end of the pause of a provider or one of its senders. */
 export function pauseText(pause: Pause, now: Date): string {
   const sender = pause.sender === '' ? '' : `${pause.sender} `
@@ -70,7 +72,10 @@ function pauseSentences(
   if (cause === 'operator') {
     const duration = durationText(now.getTime() - created_at.getTime())
     return [
-      say('paused by an operator {duration} ago, until svc providers resume', { duration }),
+      say('paused by an operator {duration} ago, until {command}', {
+        duration,
+        command: RESUME_PROVIDER,
+      }),
       reason,
     ]
   }
@@ -78,7 +83,10 @@ function pauseSentences(
   const wait_ms = retry_at ? retry_at.getTime() - now.getTime() : null
   if (wait_ms === null) {
     return [
-      say('paused, refuses its settings ({code}), until svc providers resume', values),
+      say('paused, refuses its settings ({code}), until {command}', {
+        ...values,
+        command: RESUME_PROVIDER,
+      }),
       reason,
     ]
   }
@@ -96,7 +104,7 @@ function allPaused({ at, pause, message_queue: { due } }: Reading['overview']): 
     'paused',
     say('all sending and delivering is paused for {duration} ({due} due)', { duration, due }),
     pause.reason,
-    say('svc resume ends the pause'),
+    say('{command} ends the pause', { command: 'svc resume' }),
   )
 }
 
@@ -240,7 +248,7 @@ function pausedCountry(
           duration,
         }),
         say('{approved} of {sent} messages were approved', counts),
-        say('svc verify allow {workspace} {country} ends the pause', values),
+        say('{command} ends the pause', { command: `svc verify allow ${workspace_id} ${country}` }),
       )
     : notice(
         'codes_pause_ended',

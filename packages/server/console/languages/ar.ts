@@ -2061,17 +2061,17 @@ export default {
   'The provider cannot be asked now. Messages are accepted without this check.':
     'لا يمكن سؤال المزوّد الآن. تُقبل الرسائل دون هذا التحقق.',
   'Default price': 'السعر الافتراضي',
-  'paused by an operator {duration} ago, until svc providers resume':
-    'أوقفه مشغّل مؤقتًا قبل {duration}، حتى svc providers resume',
-  'paused, refuses its settings ({code}), until svc providers resume':
-    'موقوف مؤقتًا، يرفض إعداداته ({code})، حتى svc providers resume',
+  'paused by an operator {duration} ago, until {command}':
+    'أوقفه مشغّل مؤقتًا قبل {duration}، حتى {command}',
+  'paused, refuses its settings ({code}), until {command}':
+    'موقوف مؤقتًا، يرفض إعداداته ({code})، حتى {command}',
   'paused, refuses its settings ({code}), being retried':
     'موقوف مؤقتًا، يرفض إعداداته ({code})، وتجري المحاولة مجددًا',
   'paused, refuses its settings ({code}), retried in {duration}':
     'موقوف مؤقتًا، يرفض إعداداته ({code})، والمحاولة التالية بعد {duration}',
   'all sending and delivering is paused for {duration} ({due} due)':
     'الإرسال والتسليم كله موقوف مؤقتًا منذ {duration} (المستحق: {due})',
-  'svc resume ends the pause': 'الأمر svc resume ينهي الإيقاف',
+  '{command} ends the pause': 'الأمر {command} ينهي الإيقاف',
   'the oldest message is due for {duration} ({due} due)':
     'أقدم رسالة مستحقة منذ {duration} (المستحق: {due})',
   'check that a server runs': 'تحقق من أن خادمًا يعمل',
@@ -2129,10 +2129,9 @@ export default {
   'one-time codes of workspace {workspace} to {country} are paused for {duration}':
     'الرموز لمرة واحدة لمساحة العمل {workspace} إلى {country} موقوفة مؤقتًا منذ {duration}',
   '{approved} of {sent} messages were approved': 'جرى تأكيد {approved} من أصل {sent} من الرسائل',
-  'svc verify allow {workspace} {country} ends the pause':
-    'الأمر svc verify allow {workspace} {country} ينهي الإيقاف',
   'the pause of one-time codes of workspace {workspace} to {country} has ended':
     'انتهى إيقاف الرموز لمرة واحدة لمساحة العمل {workspace} إلى {country}',
   'it began {duration} ago, when {approved} of {sent} messages were approved':
     'بدأ قبل {duration}، حين جرى تأكيد {approved} من أصل {sent} من الرسائل',
+  '; ': '؛ ',
 }

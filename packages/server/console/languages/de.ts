@@ -1906,17 +1906,17 @@ export default {
   'The provider cannot be asked now. Messages are accepted without this check.':
     'Der Anbieter kann gerade nicht gefragt werden. Nachrichten werden ohne diese Prüfung angenommen.',
   'Default price': 'Standardpreis',
-  'paused by an operator {duration} ago, until svc providers resume':
-    'von einem Betreiber vor {duration} pausiert, bis svc providers resume',
-  'paused, refuses its settings ({code}), until svc providers resume':
-    'pausiert, lehnt seine Einstellungen ab ({code}), bis svc providers resume',
+  'paused by an operator {duration} ago, until {command}':
+    'von einem Betreiber vor {duration} pausiert, bis {command}',
+  'paused, refuses its settings ({code}), until {command}':
+    'pausiert, lehnt seine Einstellungen ab ({code}), bis {command}',
   'paused, refuses its settings ({code}), being retried':
     'pausiert, lehnt seine Einstellungen ab ({code}), wird gerade erneut versucht',
   'paused, refuses its settings ({code}), retried in {duration}':
     'pausiert, lehnt seine Einstellungen ab ({code}), nächster Versuch in {duration}',
   'all sending and delivering is paused for {duration} ({due} due)':
     'der gesamte Versand und alle Zustellungen sind seit {duration} pausiert ({due} fällig)',
-  'svc resume ends the pause': 'svc resume beendet die Pause',
+  '{command} ends the pause': '{command} beendet die Pause',
   'the oldest message is due for {duration} ({due} due)':
     'die älteste Nachricht ist seit {duration} fällig ({due} fällig)',
   'check that a server runs': 'prüfen Sie, ob ein Server läuft',
@@ -1953,10 +1953,9 @@ export default {
     'Einmalcodes des Workspace {workspace} nach {country} sind seit {duration} pausiert',
   '{approved} of {sent} messages were approved':
     '{approved} von {sent} Nachrichten wurden bestätigt',
-  'svc verify allow {workspace} {country} ends the pause':
-    'svc verify allow {workspace} {country} beendet die Pause',
   'the pause of one-time codes of workspace {workspace} to {country} has ended':
     'die Pause der Einmalcodes des Workspace {workspace} nach {country} ist beendet',
   'it began {duration} ago, when {approved} of {sent} messages were approved':
     'sie begann vor {duration}, als {approved} von {sent} Nachrichten bestätigt waren',
+  '; ': '; ',
 }

@@ -95,28 +95,37 @@ export function plural(
   shown: string,
   values: Record<string, Value> = {},
 ): string {
-  const forms = texts[keyOf(other)]
-  const english = n === 1 ? one : other
-  const form = typeof forms === 'object' ? (forms[plurals.select(n)] ?? forms.other) : forms
-  return filled(form ?? english, { ...values, n: shown }).join('')
+  return filled(formOf(n, one, other), { ...values, n: shown }).join('')
 }
 
-/** A sentence of the service in the language. `one`: the English form for the number 1 of the value `n`. */
-export function sentence({
-  text,
-  one,
-  values,
-}: {
-  text: string
-  one: string | null
-  values: readonly { name: string; value: string | number }[]
-}): string {
+/**
+ * A sentence of the service in the language, with elements as values: its parts. `one`: the English form for the number 1 of the
+ * value `n`.
+ */
+export function sentence<Element>(
+  {
+    text,
+    one,
+    values,
+  }: {
+    text: string
+    one: string | null
+    values: readonly { name: string; value: string | number }[]
+  },
+  elementOf: (value: string) => Element,
+): (string | Element)[] {
   const shown = Object.fromEntries(
-    values.map(({ name, value }) => [name, value.toLocaleString(LOCALE)]),
+    values.map(({ name, value }) => [name, elementOf(value.toLocaleString(LOCALE))]),
   )
-  const n = values.find(({ name }) => name === 'n')?.value
-  if (one === null) return t(text, shown)
-  return plural(Number(n), one, text, `${shown.n}`, shown)
+  if (one === null) return filled(translated(text), shown)
+  const n = Number(values.find(({ name }) => name === 'n')?.value)
+  return filled(formOf(n, one, text), shown)
+}
+
+function formOf(n: number, one: string, other: string): string {
+  const forms = texts[keyOf(other)]
+  const form = typeof forms === 'object' ? (forms[plurals.select(n)] ?? forms.other) : forms
+  return form ?? (n === 1 ? one : other)
 }
 
 function translated(text: string): string {

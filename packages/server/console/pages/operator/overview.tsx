@@ -119,13 +119,16 @@ function Overview() {
   )
 }
 
+/** A command or a name can be copied: there are no control characters around it. */
+const isolated = (text: string) => <bdi>{text}</bdi>
+
 /** The sentences of a finding, with the separators of its English text. */
 const findingText = ({ sentences }: OperatorFinding) =>
   sentences.map((one, i) => {
     const isForeign = typeof one === 'string'
     return [
-      i === 0 ? '' : i === 1 || isForeign ? ': ' : '; ',
-      isForeign ? <bdi>{one}</bdi> : sentence(one),
+      i === 0 ? '' : i === 1 || isForeign ? ': ' : t('; '),
+      isForeign ? isolated(one) : sentence(one, isolated),
     ]
   })
 
