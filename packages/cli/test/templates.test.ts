@@ -140,8 +140,16 @@ test('push stores nothing if one file is wrong, and names each of them', async (
   ]) {
     expect(stderr).toContain(fault)
   }
+  // The service is not asked about files with faults.
+  const away = { ...server.here.env, SVC_URL: 'http://127.0.0.1:1', SVC_API_KEY: server.api_key }
+  const check = (env?: NodeJS.ProcessEnv) =>
+    svc(['templates', 'push', dir, '--check'], { ...server.here, ...(env && { env }) })
+  expect([(await check()).code, (await check(away)).code]).toEqual([2, 2])
   for (const name of 'abcdefgh') rmSync(pathOf(dir, name), { recursive: true })
   write(dir, { 'zz/template.md': '', 'zz/sms.en.txt': '{{#if a}}\n' })
+  expect([(await check()).code, (await check(away)).code]).toEqual([1, 3])
+  const wrongKey = { ...server.here.env, SVC_API_KEY: 'svc_test_wrong' }
+  expect((await check(wrongKey)).code).toBe(1)
   expect(await templates('push', dir)).toMatchObject({
     code: 1,
     stderr: 'svc: zz: variants.0.content.text: {{#if a}} has no {{/if}}\n',
