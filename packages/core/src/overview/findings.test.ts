@@ -136,7 +136,7 @@ test('reports unknown outcomes, late deliveries and failing webhooks', () => {
   expect(textsOf(reading({ overview }))).toEqual([
     'notice: it is unknown whether a provider has accepted 1 message',
     'notice: the oldest webhook delivery is due for 7 min (7 due): its receiver fails, or no server runs',
-    'notice: 2 webhooks fail',
+    'notice: 2 failing webhooks',
   ])
 })
 

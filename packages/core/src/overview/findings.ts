@@ -19,7 +19,7 @@ export interface Finding {
   workspace_id: string | null
   /** The text for people in English. The caller must make it printable, because it contains foreign texts. */
   text: string
-  /** The same for translation. A string is a text of a person or a provider. A colon is before each of them and after the first sentence. */
+  /** The sentences of `text`, for translation. A string is a text of a person or a provider, after a colon. The second sentence too follows a colon. */
   sentences: readonly (Sentence | string)[]
 }
 
@@ -230,7 +230,7 @@ function lateDeliveries({ at, delivery_queue }: Reading['overview']) {
 
 function failingWebhooks(n: number) {
   if (n === 0) return null
-  return notice('webhooks_failing', say('{n} webhooks fail', { n }, '{n} webhook fails'))
+  return notice('webhooks_failing', say('{n} failing webhooks', { n }, '{n} failing webhook'))
 }
 
 function pausedCountry(

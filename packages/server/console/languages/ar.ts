@@ -2118,14 +2118,6 @@ export default {
   'the oldest webhook delivery is due for {duration} ({due} due)':
     'أقدم تسليم إلى خطاف ويب مستحق منذ {duration} (المستحق: {due})',
   'its receiver fails, or no server runs': 'مستقبِله متعثر، أو لا يعمل أي خادم',
-  '{n} webhooks fail': {
-    zero: 'لا خطافات ويب متعثرة',
-    one: 'خطاف ويب واحد متعثر',
-    two: 'خطافا ويب متعثران',
-    few: '{n} خطافات ويب متعثرة',
-    many: '{n} خطاف ويب متعثرًا',
-    other: '{n} خطاف ويب متعثر',
-  },
   'one-time codes of workspace {workspace} to {country} are paused for {duration}':
     'الرموز لمرة واحدة لمساحة العمل {workspace} إلى {country} موقوفة مؤقتًا منذ {duration}',
   '{approved} of {sent} messages were approved': 'جرى تأكيد {approved} من أصل {sent} من الرسائل',

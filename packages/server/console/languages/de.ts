@@ -1948,7 +1948,6 @@ export default {
   'the oldest webhook delivery is due for {duration} ({due} due)':
     'die älteste Zustellung an einen Webhook ist seit {duration} fällig ({due} fällig)',
   'its receiver fails, or no server runs': 'ihr Empfänger ist gestört, oder kein Server läuft',
-  '{n} webhooks fail': { one: '{n} Webhook ist gestört', other: '{n} Webhooks sind gestört' },
   'one-time codes of workspace {workspace} to {country} are paused for {duration}':
     'Einmalcodes des Workspace {workspace} nach {country} sind seit {duration} pausiert',
   '{approved} of {sent} messages were approved':

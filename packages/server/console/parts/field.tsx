@@ -92,7 +92,7 @@ export function TextInput({
   list?: string
 }) {
   const element = useRef<HTMLInputElement>(null)
-  // Before the next key: what is typed at once belongs to this field.
+  // Unlike `useEffect`, it runs before the next key press, so that no character is lost.
   useLayoutEffect(() => {
     if (autofocus) element.current?.focus()
   }, [])

@@ -110,7 +110,7 @@ function BulkForm({ start }: { start: Form }) {
   const form = useRef(start)
   form.current = { name, draft, text, file, country, validation }
   const isSent = useRef(false)
-  // Its end comes before the next page is shown; the end of `useEffect` comes after that, when Forward may have led back.
+  // Its cleanup runs before the next page is shown. The cleanup of `useEffect` runs after that, when Forward may already show the form again.
   useLayoutEffect(() => {
     const owner = ownerOf()
     return () => {
